@@ -1,0 +1,1 @@
+"""One module per command or pair of commands. Their top-level imports are kept light: start-up time is a feature."""

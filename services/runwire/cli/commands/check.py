@@ -1,0 +1,69 @@
+"""`runwire check`: adapter and grammar over files, offline."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from runwire.cli.exits import Exit
+from runwire.cli.failures import CommandError, report
+from runwire.cli.options import Choice, Provider
+from runwire.cli.sources import entries, opened, provider_of, run_id_of
+
+if TYPE_CHECKING:
+    from runwire.cli.verdict import Tally
+
+
+def check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files to check; - is stdin.")],
+    provider: Provider = None,
+    choice: Choice = 0,
+    chunks: Annotated[bool, typer.Option("--chunks", help="Print the normalized chunks (NDJSON) instead.")] = False,
+) -> None:
+    """Check recorded streams against the grammar, without a broker.
+
+    Prints one JSON line per file: file, ok, code (of the first violation or refusal), chunks, text_sha256, usage,
+    finish. The run id is the file's stem. Ends with 1 if any file is not ok.
+
+    [bold]Examples[/bold]
+
+    [cyan]runwire check --provider anthropic answers/*.sse[/cyan]
+
+    [cyan]runwire check --provider raw --chunks broken.ndjson | jq .type[/cyan]
+    """
+    import msgspec
+
+    from runwire.cli.verdict import Tally
+
+    everything_ok = True
+    for file in files:
+        tally = Tally()
+        try:
+            _judge_file(file, provider, choice, tally, chunks)
+        except CommandError as error:
+            # Other files may still be fine: this one gets its line like any other, and the reason on stderr.
+            report(error)
+            tally.code = tally.code or error.code
+        verdict = tally.verdict(file)
+        everything_ok = everything_ok and verdict.ok
+        if not chunks:
+            sys.stdout.buffer.write(msgspec.json.encode(verdict) + b"\n")
+            sys.stdout.buffer.flush()
+    if not everything_ok:
+        raise typer.Exit(Exit.FAILED)
+
+
+def _judge_file(file: str, provider: str | None, choice: int, tally: "Tally", show_chunks: bool) -> None:
+    from runwire.cli.verdict import judge
+    from runwire.grammar.machine import RunMachine
+    from runwire.settings import load
+
+    run_id = run_id_of(file)
+    name = provider or provider_of(file)
+    machine = RunMachine(run_id, load().limits())
+    with opened(file) as stream:
+        judge(machine, entries(stream, file, run_id, name, choice), tally, _print_chunk if show_chunks else None)
+
+
+def _print_chunk(chunk: bytes) -> None:
+    sys.stdout.buffer.write(chunk + b"\n")

@@ -1,0 +1,211 @@
+"""Files of provider bytes, raw chunks or records as the records of one run. Shared by `check` and `publish`.
+
+Everything streams: memory does not grow with the file.
+"""
+
+import base64
+import binascii
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+import msgspec
+
+from runwire.cli.failures import CommandError, FileUnreadable, NotJson, ProviderUnclear
+from runwire_schemas.record import ENFORCER_SRC, Kind, UsageRule
+
+RAW: Final = "raw"
+RECORD: Final = "record"
+CALL: Final = "1"
+READ_BYTES: Final = 64 * 1024
+# How much of a file may be looked at to tell its provider: longer than the first event of every recorded stream.
+PEEK_BYTES: Final = 256 * 1024
+
+_RAW_TYPES: Final = frozenset(
+    {"block-start", "text-delta", "thinking-delta", "tool-call-delta", "block-end", "usage", "finish"}
+)
+
+
+class Event(NamedTuple):
+    """One record to be: `line` is its place in the file, `usage` what its call declares about usage."""
+
+    line: int
+    kind: Kind
+    body: bytes
+    usage: UsageRule
+
+
+class _Line(msgspec.Struct):
+    """A line of a `record` file. Values stay as written: the record parser is the only judge of them."""
+
+    kind: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    call: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    usage: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    ts: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    traceparent: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    src: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    epoch: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    seq: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    body: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    body_base64: str | msgspec.UnsetType = msgspec.UNSET
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+_decode_any = msgspec.json.Decoder(msgspec.Raw).decode
+_decode_text = msgspec.json.Decoder(str).decode
+
+
+@contextmanager
+def opened(file: str) -> Iterator[BinaryIO]:
+    """The file for reading, `-` is stdin. Errors of opening and of reading become FileUnreadable."""
+    try:
+        if file == "-":
+            yield sys.stdin.buffer
+            return
+        with Path(file).open("rb") as stream:
+            yield stream
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise FileUnreadable(f"cannot read {file}: {error.strerror or error}") from error
+
+
+def run_id_of(file: str) -> str:
+    """The run id that a file gives its run: its stem."""
+    return "stdin" if file == "-" else Path(file).stem
+
+
+def events(stream: BinaryIO, provider: str, choice: int) -> Iterator[Event]:
+    """The records of one call: `provider` is an adapter's name or `raw`. UnknownProvider lists the adapters."""
+    if provider == RAW:
+        return _raw_events(stream)
+    from runwire.adapters import adapter
+
+    return _adapter_events(stream, provider, adapter(provider, choice=choice).usage, choice)
+
+
+def _raw_events(stream: BinaryIO) -> Iterator[Event]:
+    for number, line in _lines(stream):
+        yield Event(number, "provider", line, "required")
+
+
+def _adapter_events(stream: BinaryIO, provider: str, usage: UsageRule, choice: int) -> Iterator[Event]:
+    from runwire.adapters import adapter
+
+    wire = adapter(provider, choice=choice)
+    number = 0
+    for data in iter(lambda: read_some(stream), b""):
+        for number, emitted in enumerate(wire.feed(data), number + 1):
+            yield Event(number, emitted.kind, emitted.body, usage)
+    for number, emitted in enumerate(wire.close(), number + 1):
+        yield Event(number, emitted.kind, emitted.body, usage)
+
+
+def read_some(stream: BinaryIO) -> bytes:
+    """What is there, at most 64 KiB; empty at the end. A pipe's bytes are passed on as they come."""
+    read1 = getattr(stream, "read1", stream.read)
+    return bytes(read1(READ_BYTES))
+
+
+def entries(stream: BinaryIO, file: str, run_id: str, provider: str, choice: int) -> Iterator[tuple[bytes, list[bytes]]]:
+    """The records as stream entries (id, flat fields) for the record parser: every provider name, `record` included."""
+    if provider == RECORD:
+        yield from _record_entries(stream, file, run_id)
+        return
+    head = [b"run", run_id.encode(errors="surrogateescape"), b"src", b"check", b"epoch", b"0", b"seq"]
+    declared = False
+    for seq, event in enumerate(events(stream, provider, choice), 1):
+        fields = [*head, b"%d" % seq, b"kind", event.kind.encode(), b"call", CALL.encode(), b"body", event.body]
+        if not declared:
+            fields += [b"usage", event.usage.encode()]
+            declared = True
+        yield b"%d-0" % event.line, fields
+
+
+def _record_entries(stream: BinaryIO, file: str, run_id: str) -> Iterator[tuple[bytes, list[bytes]]]:
+    run = run_id.encode(errors="surrogateescape")
+    newest: dict[tuple[bytes, bytes], int] = {}
+    for number, text in _lines(stream):
+        try:
+            line = _decode_line(text)
+            body = _body(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, binascii.Error) as error:
+            raise NotJson(f"{file}: line {number} is no record: {error}") from error
+        except RecursionError as error:
+            raise NotJson(f"{file}: line {number} is nested too deeply to be read", "give body_base64") from error
+        src = b"check" if line.src is msgspec.UNSET else _field(line.src)
+        fields = [b"run", run, b"src", src, *_numbers(line, src, newest)]
+        for name in ("kind", "call", "usage", "ts", "traceparent"):
+            if (value := getattr(line, name)) is not msgspec.UNSET:
+                fields += [name.encode(), _field(value)]
+        yield b"%d-0" % number, fields if body is None else [*fields, b"body", body]
+
+
+def _numbers(line: _Line, src: bytes, newest: dict[tuple[bytes, bytes], int]) -> list[bytes]:
+    """`epoch` and `seq` of a line; what the line leaves out is 0 and the next one of its source and epoch."""
+    if src == ENFORCER_SRC.encode() and line.epoch is msgspec.UNSET and line.seq is msgspec.UNSET:
+        return []
+    epoch = b"0" if line.epoch is msgspec.UNSET else _field(line.epoch)
+    last = newest.get((src, epoch), 0)
+    seq = b"%d" % (last + 1) if line.seq is msgspec.UNSET else _field(line.seq)
+    if seq.isdigit():
+        newest[src, epoch] = max(last, int(seq))
+    return [b"epoch", epoch, b"seq", seq]
+
+
+def _body(line: _Line) -> bytes | None:
+    if line.body_base64 is not msgspec.UNSET:
+        return base64.b64decode(line.body_base64, validate=True)
+    return None if line.body is msgspec.UNSET else bytes(line.body)
+
+
+def _field(value: msgspec.Raw) -> bytes:
+    """A JSON string as its text, any other value as it is written."""
+    raw = bytes(value)
+    return _decode_text(raw).encode() if raw.startswith(b'"') else raw
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers from 1."""
+    for number, line in enumerate(stream, 1):
+        if stripped := line.strip(b" \t\r\n"):
+            yield number, stripped
+
+
+def provider_of(file: str) -> str:
+    """Tell the provider of a file from its first JSON object. Raises ProviderUnclear, FileUnreadable."""
+    if file == "-":
+        raise CommandError("stdin has no provider of its own", "say which with --provider")
+    with opened(file) as stream:
+        head = stream.read(PEEK_BYTES)
+    for line in head.splitlines():
+        text = line.removeprefix(b"data:").strip(b" \t[,")
+        if text.startswith(b"{") and (found := _provider_of_object(text)):
+            return found
+    raise ProviderUnclear(f"cannot tell the provider of {file}", "say which with --provider")
+
+
+class _Peek(msgspec.Struct):
+    type: msgspec.Raw = msgspec.Raw(b"null")
+    kind: msgspec.Raw | None = None
+    choices: msgspec.Raw | None = None
+    message: msgspec.Raw | None = None
+    delta: msgspec.Raw | None = None
+    content_block: msgspec.Raw | None = None
+
+
+def _provider_of_object(text: bytes) -> str | None:
+    try:
+        seen = msgspec.json.decode(text.rstrip(b",] \t"), type=_Peek)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    kind = bytes(seen.type).strip(b'"').decode(errors="replace")
+    if seen.choices is not None:
+        return "openai-chat"
+    if kind in {"ping", "message_start", "message_delta", "message_stop"} or kind.startswith("content_block_"):
+        return "anthropic"
+    if kind in _RAW_TYPES:
+        return RAW
+    return RECORD if seen.kind is not None else None

@@ -1,0 +1,132 @@
+"""The offline judge: one run's records through the grammar, and what came of them. Pure; `check` prints it."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from runwire.grammar.machine import RunMachine
+from runwire_schemas.evidence import Evidence
+from runwire_schemas.record import parse
+
+# Results are taken from the machine this often: memory stays flat however long the file.
+TAKE_EVERY = 256
+
+
+class Verdict(msgspec.Struct, kw_only=True):
+    """What `runwire check` says of one file; the field order is the order of the JSON keys."""
+
+    file: str
+    ok: bool
+    code: str | None
+    chunks: int
+    text_sha256: str
+    usage: msgspec.Raw | None
+    finish: str | None
+
+
+class _Chunk(msgspec.Struct):
+    type: str
+    payload: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Text(msgspec.Struct):
+    text: str
+
+
+class _Output(msgspec.Struct):
+    usage: msgspec.Raw | None = None
+
+
+class _StepFinish(msgspec.Struct):
+    output: _Output = msgspec.field(default_factory=_Output)
+
+
+class _StepResult(msgspec.Struct):
+    reason: str
+
+
+class _Finish(msgspec.Struct, rename="camel"):
+    step_result: _StepResult
+
+
+_chunk = msgspec.json.Decoder(_Chunk).decode
+_text = msgspec.json.Decoder(_Text).decode
+_step_finish = msgspec.json.Decoder(_StepFinish).decode
+_finish = msgspec.json.Decoder(_Finish).decode
+
+
+class Tally:
+    """Adds up chunks and evidence of one run."""
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self.code: str | None = None
+        self.usage: msgspec.Raw | None = None
+        self.finish: str | None = None
+        self._digest = hashlib.sha256()
+
+    def add(self, chunks: Iterable[bytes], evidence: Iterable[Evidence]) -> None:
+        for chunk in chunks:
+            self.chunks += 1
+            self._see(chunk)
+        for finding in evidence:
+            if self.code is None and finding.cls in {"fatal", "refused"}:
+                self.code = finding.code
+
+    def _see(self, data: bytes) -> None:
+        chunk = _chunk(data)
+        match chunk.type:
+            case "text-delta":
+                self._digest.update(_text(chunk.payload).text.encode())
+            case "step-finish":
+                self.usage = _step_finish(chunk.payload).output.usage
+            case "finish":
+                self.finish = _finish(chunk.payload).step_result.reason
+            case _:
+                pass
+
+    def verdict(self, file: str) -> Verdict:
+        return Verdict(
+            file=file,
+            ok=self.code is None,
+            code=self.code,
+            chunks=self.chunks,
+            text_sha256=self._digest.hexdigest(),
+            usage=self.usage,
+            finish=self.finish,
+        )
+
+
+def judge(
+    machine: RunMachine,
+    entries: Iterator[tuple[bytes, list[bytes]]],
+    tally: Tally,
+    show: Callable[[bytes], None] | None = None,
+) -> None:
+    """Feed all entries of one run; `show` gets every chunk. What `entries` raises passes through, the tally stays."""
+    entry_id = b"0-0"
+    for count, (entry_id, fields) in enumerate(entries, 1):
+        machine.feed(parse(entry_id, fields))
+        if count % TAKE_EVERY == 0:
+            _take(machine, tally, show)
+    _close_gap(machine, entry_id)
+    _take(machine, tally, show)
+
+
+def _take(machine: RunMachine, tally: Tally, show: Callable[[bytes], None] | None) -> None:
+    produced = machine.take()
+    tally.add(produced.chunks, produced.evidence)
+    if show is not None:
+        for chunk in produced.chunks:
+            show(chunk)
+
+
+def _close_gap(machine: RunMachine, last_id: bytes) -> None:
+    """A gap that is open at the end of the file is a gap: nothing can fill it, so the wait for it ends here.
+
+    A run that is merely unfinished is left so: how long a producer may stay silent is not the file's fault.
+    """
+    if machine.parked and (body := machine.due()) is not None:
+        fields = [b"run", machine.run_id.encode(), b"src", b"~enforcer", b"kind", b"control", b"body", body]
+        machine.feed(parse(b"%d-0" % (int(last_id.partition(b"-")[0]) + 1), fields))
