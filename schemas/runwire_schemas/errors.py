@@ -4,10 +4,13 @@ It lives with the schemas so that the contract package stays a leaf; `runwire.er
 """
 
 from inspect import cleandoc
+from typing import ClassVar
 
 
 class RunwireError(Exception):
-    """Base of every error a caller may catch."""
+    """Base of every error a caller may catch. `code` is its stable name, for scripts and logs."""
+
+    code: ClassVar[str] = "runwire-error"
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or cleandoc(self.__doc__ or ""))

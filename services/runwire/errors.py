@@ -1,0 +1,231 @@
+"""Every error that a caller of Runwire may catch. `code` is the stable name, the docstring the message.
+
+RunwireError
+├── SettingsError               the environment or an argument is not right
+│   ├── SettingUnknown
+│   └── SettingInvalid
+├── ServerUnfit                 the Redis server must not be used like this; an operator has to act
+│   ├── ServerTooOld
+│   ├── EvictionEnabled
+│   ├── PersistenceDisabled
+│   ├── PartitionMismatch
+│   ├── WireMismatch
+│   └── LibraryMismatch
+├── LinkLost                    the connection broke; whether the command ran is unknown
+├── PublishError                raised to who publishes
+│   ├── IdentityIncomplete
+│   ├── RecordInvalid
+│   ├── RecordTooLarge
+│   ├── UnknownProvider
+│   ├── BackPressure
+│   ├── PublishTimeout
+│   └── ProducerClosed
+└── ReadError                   raised to who reads a run
+    ├── CursorInvalid
+    ├── CursorAhead
+    ├── LogExpired
+    ├── RunUnknown
+    ├── Superseded
+    ├── ReaderTooSlow
+    └── ReaderClosed
+"""
+
+from typing import ClassVar
+
+from runwire_schemas.errors import RunwireError
+
+__all__ = [
+    "BackPressure",
+    "CursorAhead",
+    "CursorInvalid",
+    "EvictionEnabled",
+    "IdentityIncomplete",
+    "LibraryMismatch",
+    "LinkLost",
+    "LogExpired",
+    "PartitionMismatch",
+    "PersistenceDisabled",
+    "ProducerClosed",
+    "PublishError",
+    "PublishTimeout",
+    "ReadError",
+    "ReaderClosed",
+    "ReaderTooSlow",
+    "RecordInvalid",
+    "RecordTooLarge",
+    "RunUnknown",
+    "RunwireError",
+    "ServerTooOld",
+    "ServerUnfit",
+    "SettingInvalid",
+    "SettingUnknown",
+    "SettingsError",
+    "Superseded",
+    "UnknownProvider",
+    "WireMismatch",
+]
+
+
+class SettingsError(RunwireError):
+    """A setting is not right."""
+
+    code: ClassVar[str] = "settings-error"
+
+
+class SettingUnknown(SettingsError):
+    """There is no setting of this name: it would have been ignored silently."""
+
+    code: ClassVar[str] = "setting-unknown"
+
+
+class SettingInvalid(SettingsError):
+    """A setting has a value that it cannot have."""
+
+    code: ClassVar[str] = "setting-invalid"
+
+
+class ServerUnfit(RunwireError):
+    """The Redis server cannot carry runs as it is set up."""
+
+    code: ClassVar[str] = "server-unfit"
+
+
+class ServerTooOld(ServerUnfit):
+    """Runwire needs Redis 7.0 or later, or Valkey 8 or later."""
+
+    code: ClassVar[str] = "server-too-old"
+
+
+class EvictionEnabled(ServerUnfit):
+    """The server evicts keys when its memory is full, and would drop parts of runs. Set maxmemory-policy noeviction."""
+
+    code: ClassVar[str] = "eviction-enabled"
+
+
+class PersistenceDisabled(ServerUnfit):
+    """The server keeps nothing over a restart. Set appendonly yes, or allow it with RUNWIRE_ALLOW_NO_PERSISTENCE=1."""
+
+    code: ClassVar[str] = "persistence-disabled"
+
+
+class PartitionMismatch(ServerUnfit):
+    """This prefix was first used with another number of partitions, and a run's place depends on it.
+
+    Set RUNWIRE_PARTITIONS to the stored number, or choose another RUNWIRE_PREFIX.
+    """
+
+    code: ClassVar[str] = "partition-mismatch"
+
+
+class WireMismatch(ServerUnfit):
+    """What is stored under this prefix was written by another wire version. Upgrade this process."""
+
+    code: ClassVar[str] = "wire-mismatch"
+
+
+class LibraryMismatch(ServerUnfit):
+    """The server holds a function library of the same name with other code. It is never replaced: find out whose it is."""
+
+    code: ClassVar[str] = "library-mismatch"
+
+
+class LinkLost(RunwireError):
+    """The connection to Redis was lost. Whether the last command ran is unknown."""
+
+    code: ClassVar[str] = "link-lost"
+
+
+class PublishError(RunwireError):
+    """A record could not be published."""
+
+    code: ClassVar[str] = "publish-error"
+
+
+class IdentityIncomplete(PublishError):
+    """A stable src needs an epoch that its owner raises at each restart, and an epoch needs a src. Give both or none."""
+
+    code: ClassVar[str] = "identity-incomplete"
+
+
+class RecordInvalid(PublishError):
+    """The enforcer would refuse this record, so it was not sent."""
+
+    code: ClassVar[str] = "record-invalid"
+
+
+class RecordTooLarge(PublishError):
+    """The body is over the limit, so it was not sent."""
+
+    code: ClassVar[str] = "record-too-large"
+
+
+class UnknownProvider(PublishError):
+    """There is no adapter for this provider."""
+
+    code: ClassVar[str] = "unknown-provider"
+
+
+class BackPressure(PublishError):
+    """The enforcer is too far behind, or the server's memory is full, for longer than the deadline."""
+
+    code: ClassVar[str] = "back-pressure"
+
+
+class PublishTimeout(PublishError):
+    """The server did not take the records before the deadline. They are kept and still tried."""
+
+    code: ClassVar[str] = "publish-timeout"
+
+
+class ProducerClosed(PublishError):
+    """The producer was closed. What it had accepted before was flushed or reported."""
+
+    code: ClassVar[str] = "producer-closed"
+
+
+class ReadError(RunwireError):
+    """A run could not be read."""
+
+    code: ClassVar[str] = "read-error"
+
+
+class CursorInvalid(ReadError):
+    """The cursor is neither `<seq>` nor `<attempt>.<seq>`."""
+
+    code: ClassVar[str] = "cursor-invalid"
+
+
+class CursorAhead(ReadError):
+    """You have seen more of this run than Redis kept. What lies behind the cursor was lost with the server's data."""
+
+    code: ClassVar[str] = "cursor-ahead"
+
+
+class LogExpired(ReadError):
+    """This run has ended and its log is no longer kept in Redis."""
+
+    code: ClassVar[str] = "log-expired"
+
+
+class RunUnknown(ReadError):
+    """No such run appeared in the time that was waited for it."""
+
+    code: ClassVar[str] = "run-unknown"
+
+
+class Superseded(ReadError):
+    """A newer attempt of this run exists. Read that from its start."""
+
+    code: ClassVar[str] = "superseded"
+
+
+class ReaderTooSlow(ReadError):
+    """You read more slowly than the run is written, and the buffer is full. Resume after the last cursor you saw."""
+
+    code: ClassVar[str] = "reader-too-slow"
+
+
+class ReaderClosed(ReadError):
+    """The reader was closed."""
+
+    code: ClassVar[str] = "reader-closed"
