@@ -1,0 +1,102 @@
+"""What tests share: waiting for a described condition, the recorded corpus, and leaving a test out with a reason."""
+
+import asyncio
+import inspect
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import pytest
+
+__all__ = ["PROJECT", "corpus", "left_out", "wait_until", "wait_until_sync"]
+
+T = TypeVar("T")
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+# Between two looks at a condition: short at first, for what is nearly there, and gentle to a busy machine after.
+_FIRST_PAUSE_S = 0.005
+_LONGEST_PAUSE_S = 0.1
+
+
+async def wait_until(
+    predicate: Callable[[], T | Awaitable[T]],
+    description: str,
+    limit: float = 10.0,
+    *,
+    ignoring: type[Exception] | tuple[type[Exception], ...] = (),
+) -> T:
+    """Wait until `predicate` (plain or async) gives something true and return that.
+
+    Fails after `limit` seconds with what it gave last. Errors of the classes in `ignoring` count as "not yet".
+    """
+    deadline, pause = time.monotonic() + limit, _FIRST_PAUSE_S
+    while True:
+        last: object
+        try:
+            # A condition that hangs must not outlive its limit either.
+            value = await asyncio.wait_for(_ask(predicate), max(deadline - time.monotonic(), _FIRST_PAUSE_S))
+            if value:
+                return value
+            last = value
+        except ignoring as error:
+            last = error
+        except TimeoutError:
+            last = "no answer: the predicate itself did not return"
+        if time.monotonic() >= deadline:
+            _fail(description, limit, last)
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+
+
+def wait_until_sync(
+    predicate: Callable[[], T],
+    description: str,
+    limit: float = 10.0,
+    *,
+    ignoring: type[Exception] | tuple[type[Exception], ...] = (),
+) -> T:
+    """`wait_until` for a test without a loop, for example one that watches a process."""
+    deadline, pause = time.monotonic() + limit, _FIRST_PAUSE_S
+    while True:
+        last: object
+        try:
+            value = predicate()
+            if value:
+                return value
+            last = value
+        except ignoring as error:
+            last = error
+        if time.monotonic() >= deadline:
+            _fail(description, limit, last)
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+
+
+def left_out(reason: str) -> NoReturn:
+    """Leave the running test (or module) out for a reason the machine gives; fail where everything is required."""
+    if os.environ.get("RUNWIRE_REQUIRE_ALL") == "1":
+        pytest.fail(f"RUNWIRE_REQUIRE_ALL=1, but {reason}", pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
+
+
+def corpus(protocol: str) -> list[Path]:
+    """The recorded provider streams of one protocol, sorted by name. Leaves the caller out where there are none."""
+    folder = Path(os.environ.get("RUNWIRE_CORPUS") or PROJECT.parent / "shared" / "corpus") / "providers" / protocol
+    files = sorted(path for path in folder.glob("*") if path.suffix in (".sse", ".jsonl", ".json"))
+    if not files:
+        left_out(f"no recorded {protocol} streams in {folder} (RUNWIRE_CORPUS names the corpus folder)")
+    return files
+
+
+async def _ask(predicate: Callable[[], T | Awaitable[T]]) -> T:
+    value = predicate()
+    if inspect.isawaitable(value):
+        return await value
+    return value
+
+
+def _fail(description: str, limit: float, last: object) -> NoReturn:
+    pytest.fail(f"waited {limit:g} s in vain: {description}\nlast seen: {last!r}", pytrace=False)
