@@ -1,0 +1,100 @@
+"""A link answers in order, and says what is known about a command that failed."""
+
+import asyncio
+
+import pytest
+
+from runwire.broker.connection import Link, LinkLost, ServerError, open_link, outcome_of
+from runwire.embedded.server import FolderInUse, Server
+from runwire.errors import ServerUnfit, SettingInvalid
+
+
+async def test_overlapping_calls_get_their_own_replies_in_order(link: Link) -> None:
+    first = link.send_many([("ECHO", "a"), ("NOSUCH",), ("ECHO", b"\xff")])
+    second = link.send_many([("ECHO", 7)])
+    assert await second == [b"7"]
+    a, error, c = await first
+    assert (a, c) == (b"a", b"\xff")
+    assert isinstance(error, ServerError)
+    assert (error.code, error.outcome) == ("ERR", "bug")
+
+
+async def test_a_cancelled_caller_does_not_shift_the_replies_of_others(link: Link) -> None:
+    given_up = asyncio.ensure_future(link.call("BLPOP", "{none}:no-such-list", 0.2))
+    await asyncio.sleep(0)
+    after = link.send_many([("ECHO", "mine")])
+    given_up.cancel()
+    assert await after == [b"mine"]
+
+
+async def test_a_large_reply_arrives_whole(link: Link) -> None:
+    text = b"x" * 3_000_000
+    assert await link.call("ECHO", text) == text
+
+
+async def test_a_killed_server_makes_the_outcome_of_everything_in_flight_unknown(own_server: Server) -> None:
+    link = await open_link(own_server.url)
+    waiting = [link.send_many([("BLPOP", "nothing", 0)]) for _ in range(3)]
+    own_server.kill()
+    for future in waiting:
+        with pytest.raises(LinkLost) as caught:
+            await future
+        assert outcome_of(caught.value) == "unknown"
+    assert not link.connected
+    with pytest.raises(LinkLost):
+        await link.call("PING")
+    with pytest.raises(LinkLost, match="cannot connect"):
+        await link.connect()
+    own_server.restart()
+    await link.connect()
+    assert await link.call("PING") == b"PONG"
+    await link.close()
+
+
+async def test_a_paused_server_is_a_lost_link_after_the_limit(own_server: Server) -> None:
+    async with await open_link(own_server.url, limit=0.2) as link:
+        own_server.pause()
+        with pytest.raises(LinkLost, match="no answer in time"):
+            await link.call("PING")
+        own_server.resume()
+
+
+async def test_a_refused_login_and_a_wrong_address_are_said_at_once(own_server: Server) -> None:
+    async with await open_link(own_server.url) as link:
+        await link.call("CONFIG", "SET", "requirepass", "secret")
+    at = own_server.url.removeprefix("redis://")
+    with pytest.raises(ServerUnfit, match="WRONGPASS"):
+        await open_link(f"redis://:wrong@{at}")
+    async with await open_link(f"redis://:secret@{at.removesuffix('/0')}/3", "named") as link:
+        info = await link.call("CLIENT", "INFO")
+        assert isinstance(info, bytes)
+        assert b"db=3" in info
+        assert b"name=named" in info
+    with pytest.raises(SettingInvalid):
+        await open_link("http://nowhere")
+
+
+async def test_published_messages_reach_the_subscriber(server: Server, prefix: str) -> None:
+    heard: asyncio.Queue[tuple[bytes, bytes]] = asyncio.Queue()
+    async with await open_link(server.url) as link, await open_link(server.url) as speaker:
+        await link.subscribe(f"{prefix}:nudge:g", lambda channel, data: heard.put_nowait((channel, data)))
+        await speaker.call("PUBLISH", f"{prefix}:nudge:g", "join")
+        assert await asyncio.wait_for(heard.get(), 2) == (f"{prefix}:nudge:g".encode(), b"join")
+
+
+def test_two_servers_never_share_a_data_folder(own_server: Server) -> None:
+    with pytest.raises(FolderInUse):
+        Server.start(own_server.kind, own_server.folder)
+
+
+async def test_a_power_loss_is_a_cut_of_the_append_only_file(own_server: Server) -> None:
+    async with await open_link(own_server.url) as link:
+        await link.call("SET", "kept", "1")
+        await link.call("SET", "lost", "1")
+    with pytest.raises(RuntimeError):
+        own_server.truncate_aof(1)
+    own_server.kill()
+    assert own_server.truncate_aof(1) == 1
+    own_server.restart()
+    async with await open_link(own_server.url) as link:
+        assert await link.call("MGET", "kept", "lost") == [b"1", None]
