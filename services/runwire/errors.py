@@ -11,14 +11,17 @@ RunwireError
 │   ├── PartitionMismatch
 │   ├── WireMismatch
 │   └── LibraryMismatch
+├── DeploymentMissing           nothing was ever started under this prefix
 ├── LinkLost                    the connection broke; whether the command ran is unknown
 ├── PublishError                raised to who publishes
 │   ├── IdentityIncomplete
 │   ├── RecordInvalid
-│   ├── RecordTooLarge
+│   ├── ChunkTooLarge
 │   ├── UnknownProvider
 │   ├── BackPressure
 │   ├── PublishTimeout
+│   ├── PublishRefused
+│   ├── ProducerBroken
 │   └── ProducerClosed
 └── ReadError                   raised to who reads a run
     ├── CursorInvalid
@@ -26,7 +29,9 @@ RunwireError
     ├── LogExpired
     ├── RunUnknown
     ├── Superseded
+    ├── LogDamaged
     ├── ReaderTooSlow
+    ├── ReaderDisconnected
     └── ReaderClosed
 """
 
@@ -36,23 +41,28 @@ from runwire_schemas.errors import RunwireError
 
 __all__ = [
     "BackPressure",
+    "ChunkTooLarge",
     "CursorAhead",
     "CursorInvalid",
+    "DeploymentMissing",
     "EvictionEnabled",
     "IdentityIncomplete",
     "LibraryMismatch",
     "LinkLost",
+    "LogDamaged",
     "LogExpired",
     "PartitionMismatch",
     "PersistenceDisabled",
+    "ProducerBroken",
     "ProducerClosed",
     "PublishError",
+    "PublishRefused",
     "PublishTimeout",
     "ReadError",
     "ReaderClosed",
+    "ReaderDisconnected",
     "ReaderTooSlow",
     "RecordInvalid",
-    "RecordTooLarge",
     "RunUnknown",
     "RunwireError",
     "ServerTooOld",
@@ -129,6 +139,12 @@ class LibraryMismatch(ServerUnfit):
     code: ClassVar[str] = "library-mismatch"
 
 
+class DeploymentMissing(RunwireError):
+    """Nothing was ever started under this prefix. Start `runwire up` or `runwire enforcer`, or check url and prefix."""
+
+    code: ClassVar[str] = "deployment-missing"
+
+
 class LinkLost(RunwireError):
     """The connection to Redis was lost. Whether the last command ran is unknown."""
 
@@ -153,10 +169,10 @@ class RecordInvalid(PublishError):
     code: ClassVar[str] = "record-invalid"
 
 
-class RecordTooLarge(PublishError):
+class ChunkTooLarge(PublishError):
     """The body is over the limit, so it was not sent."""
 
-    code: ClassVar[str] = "record-too-large"
+    code: ClassVar[str] = "chunk-too-large"
 
 
 class UnknownProvider(PublishError):
@@ -166,15 +182,36 @@ class UnknownProvider(PublishError):
 
 
 class BackPressure(PublishError):
-    """The enforcer is too far behind, or the server's memory is full, for longer than the deadline."""
+    """The enforcer is too far behind, or the server's memory is full, for longer than the deadline.
+
+    `partition` is the one that takes no more, `lag` the number of its unread records if that is the reason.
+    What had been accepted before is kept and still tried; a record that found no room was not taken at all.
+    """
 
     code: ClassVar[str] = "back-pressure"
+
+    def __init__(self, message: str | None = None, *, partition: int | None = None, lag: int | None = None) -> None:
+        super().__init__(message)
+        self.partition = partition
+        self.lag = lag
 
 
 class PublishTimeout(PublishError):
     """The server did not take the records before the deadline. They are kept and still tried."""
 
     code: ClassVar[str] = "publish-timeout"
+
+
+class PublishRefused(PublishError):
+    """The server will not take these records, now or later. An operator has to act."""
+
+    code: ClassVar[str] = "publish-refused"
+
+
+class ProducerBroken(PublishError):
+    """An earlier record of this run could not be published. What follows is refused, else the run would have a hole."""
+
+    code: ClassVar[str] = "producer-broken"
 
 
 class ProducerClosed(PublishError):
@@ -223,6 +260,18 @@ class ReaderTooSlow(ReadError):
     """You read more slowly than the run is written, and the buffer is full. Resume after the last cursor you saw."""
 
     code: ClassVar[str] = "reader-too-slow"
+
+
+class LogDamaged(ReadError):
+    """The log holds something that is no chunk of this run. Somebody else wrote into it."""
+
+    code: ClassVar[str] = "log-damaged"
+
+
+class ReaderDisconnected(ReadError):
+    """The server did not come back in time. Resume after the last cursor you saw."""
+
+    code: ClassVar[str] = "reader-disconnected"
 
 
 class ReaderClosed(ReadError):
