@@ -1,0 +1,45 @@
+"""`runwire enforcer`: one enforcer process, as many as you like beside it."""
+
+import os
+import signal
+import sys
+import threading
+from typing import Annotated
+
+import typer
+
+from runwire.cli.options import Data, Url
+from runwire.cli.target import find_target, reaching
+
+
+def enforcer(
+    url: Url = None,
+    data: Data = None,
+    health_port: Annotated[
+        int | None,
+        typer.Option("--health-port", min=0, max=65535, help="Serve /livez and /readyz on this port."),
+    ] = None,
+    while_stdin_open: Annotated[bool, typer.Option("--while-stdin-open", hidden=True)] = False,
+) -> None:
+    """Run one enforcer: it validates and normalizes the records of the partitions it owns.
+
+    Any number of them share the partitions. SIGTERM hands the partitions over and ends; kill -9 costs at most the lease.
+
+    [bold]Examples[/bold]
+
+    [cyan]runwire enforcer --url redis://redis.internal:6379/0 --health-port 8080[/cyan]
+    """
+    target = find_target(url, data)
+    if while_stdin_open:
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
+    from runwire.enforcer.app import run
+
+    with reaching(target):
+        run(target.settings, health_port=health_port)
+
+
+def _end_with_stdin() -> None:
+    """Who started this process holds the other end of stdin: when it is gone, however it went, drain and end."""
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
