@@ -90,7 +90,7 @@ _calls: dict[bytes | None, str] = {}
 _epochs: dict[bytes | None, int] = {}
 
 
-def parse(entry_id: bytes, fields: list[bytes]) -> Record | Malformed:
+def parse(entry_id: bytes, fields: list[bytes]) -> Record | Malformed:  # long: a call would cost more than its work
     """Read a stream entry (its flat list of names and values, as Redis sends it). Never raises."""
     names = tuple(fields[::2])
     layout = _layouts.get(names) or _learn(names, len(fields))
