@@ -162,17 +162,21 @@ class Link:
 
     def send_many(self, commands: Sequence[Command], *, limit: float | None = None) -> "asyncio.Future[list[Reply]]":
         """Write now, without waiting; the future has the replies in order, or LinkLost."""
+        pack = cast("Callable[[Command], bytes]", hiredis.pack_command)
+        wire = [pack(tuple(command)) for command in commands]
+        return self.send_packed(wire[0] if len(wire) == 1 else b"".join(wire), len(wire), limit=limit)
+
+    def send_packed(self, wire: bytes, replies: int, *, limit: float | None = None) -> "asyncio.Future[list[Reply]]":
+        """Write commands that were packed before and get `replies` replies; otherwise like `send_many`."""
         if self._transport is None or self._loop is None:
             raise LinkLost(f"not connected to {self.address}")
         future: asyncio.Future[list[Reply]] = self._loop.create_future()
-        if not commands:
+        if not replies:
             future.set_result([])
             return future
-        pack = cast("Callable[[Command], bytes]", hiredis.pack_command)
-        wire = [pack(tuple(command)) for command in commands]
-        self._transport.write(wire[0] if len(wire) == 1 else b"".join(wire))
+        self._transport.write(wire)
         deadline = self._loop.time() + (limit or self.limit)
-        self._waiting.append(_Waiting(future, len(wire), [], deadline))
+        self._waiting.append(_Waiting(future, replies, [], deadline))
         if self._timer is None:
             self._timer = self._loop.call_at(deadline, self._check_deadline)
         return future
