@@ -1,12 +1,12 @@
 """What people ask about a deployment: partitions and their owners, runs, evidence. Reads only, in few round trips."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
 from runwire.broker.connection import Arg, Link, Reply, ServerError
-from runwire_schemas.errors import RunwireError
+from runwire.errors import DeploymentMissing
 from runwire_schemas.keys import ENFORCER_GROUP, Keys, partition_of
 
 # One page of evidence in memory: an entry holds up to a record's body.
@@ -15,12 +15,6 @@ EVIDENCE_PAGE: Final = 200
 TAIL_CHUNKS: Final = 50
 
 Command: TypeAlias = tuple[Arg, ...]
-
-
-class NothingHere(RunwireError):
-    """No deployment was ever started on this server under this prefix. Start one with `runwire up` or `runwire enforcer`."""
-
-    code: ClassVar[str] = "nothing-here"
 
 
 class PartitionView(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,10 +82,10 @@ _finish = msgspec.json.Decoder(_Finish).decode
 
 
 async def stored_partitions(link: Link, keys: Keys) -> int:
-    """The partition count fixed at first start. Raises NothingHere."""
+    """The partition count fixed at first start. Raises DeploymentMissing."""
     reply = await link.call("HGET", keys.meta, "partitions")
     if not isinstance(reply, bytes):
-        raise NothingHere()
+        raise DeploymentMissing
     return int(reply)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from runwire.cli.commands import check
+from runwire.cli.commands import check, demo, enforcer, extras, look, publish, read, up
 from runwire.cli.failures import report
 
 
@@ -37,4 +37,17 @@ app = typer.Typer(
     help="Carry the streams of AI agents through Redis and let nothing through that breaks the protocol.",
     epilog="Settings are read from RUNWIRE_*; exit codes are in docs/cli.md.",
 )
-app.command("check")(check.check)
+RUN, LOOK, TRY = "Run", "Publish, read, look", "Try and measure"
+
+app.command("up", rich_help_panel=RUN)(up.up)
+app.command("enforcer", rich_help_panel=RUN)(enforcer.enforcer)
+app.command("publish", rich_help_panel=LOOK)(publish.publish)
+app.command("tail", rich_help_panel=LOOK)(read.tail)
+app.command("replay", rich_help_panel=LOOK)(read.replay)
+app.command("runs", rich_help_panel=LOOK)(look.runs)
+app.command("evidence", rich_help_panel=LOOK)(look.evidence)
+app.command("status", rich_help_panel=LOOK)(look.status)
+app.command("check", rich_help_panel=TRY)(check.check)
+app.command("demo", rich_help_panel=TRY)(demo.demo)
+for name, command in (("bench", extras.bench), ("chaos", extras.chaos)):
+    app.command(name, rich_help_panel=TRY, context_settings=extras.PASS_THROUGH, add_help_option=False)(command)

@@ -18,7 +18,7 @@ class Exit(IntEnum):
     NO_RUN = 4
     """The run is unknown, its log has expired, or the cursor is ahead of it."""
     UNFIT = 5
-    """The broker or this installation does not fit: server too old, eviction on, other partition count, missing part."""
+    """Broker or installation do not fit: server too old, eviction on, another partition count, a part is missing."""
     IN_USE = 6
     """The data folder or the port is in use by another process."""
     INTERNAL = 70

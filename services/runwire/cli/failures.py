@@ -58,6 +58,8 @@ def exit_of(error: BaseException) -> Exit:
 
 def report(error: BaseException) -> Exit:
     """Print what happened, where, and what to do; return the exit code."""
+    if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("runwire"):
+        error = MissingPart(f"{error.name} is not installed", "pip install 'runwire[all]'")
     code = exit_of(error)
     match code:
         case Exit.INTERRUPTED:

@@ -8,6 +8,7 @@ import binascii
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -95,12 +96,12 @@ def _adapter_events(stream: BinaryIO, provider: str, usage: UsageRule, choice: i
     from runwire.adapters import adapter
 
     wire = adapter(provider, choice=choice)
-    number = 0
+    numbers = count(1)
     for data in iter(lambda: read_some(stream), b""):
-        for number, emitted in enumerate(wire.feed(data), number + 1):
-            yield Event(number, emitted.kind, emitted.body, usage)
-    for number, emitted in enumerate(wire.close(), number + 1):
-        yield Event(number, emitted.kind, emitted.body, usage)
+        for emitted in wire.feed(data):
+            yield Event(next(numbers), emitted.kind, emitted.body, usage)
+    for emitted in wire.close():
+        yield Event(next(numbers), emitted.kind, emitted.body, usage)
 
 
 def read_some(stream: BinaryIO) -> bytes:
@@ -109,7 +110,9 @@ def read_some(stream: BinaryIO) -> bytes:
     return bytes(read1(READ_BYTES))
 
 
-def entries(stream: BinaryIO, file: str, run_id: str, provider: str, choice: int) -> Iterator[tuple[bytes, list[bytes]]]:
+def entries(
+    stream: BinaryIO, file: str, run_id: str, provider: str, choice: int
+) -> Iterator[tuple[bytes, list[bytes]]]:
     """The records as stream entries (id, flat fields) for the record parser: every provider name, `record` included."""
     if provider == RECORD:
         yield from _record_entries(stream, file, run_id)

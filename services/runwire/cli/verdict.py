@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
-
 from runwire.grammar.machine import RunMachine
+
 from runwire_schemas.evidence import Evidence
 from runwire_schemas.record import parse
 

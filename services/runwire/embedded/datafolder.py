@@ -1,9 +1,9 @@
 """The data folder of `runwire up`: one owner at a time, and where others find the running deployment.
 
-    <folder>/lock            held (flock) while a `runwire up` owns the folder
-    <folder>/endpoint.json   url, server pid and port of the deployment that runs or ran last
-    <folder>/server/         the server's append-only file
-    <folder>/logs/           one log per process
+<folder>/lock            held (flock) while a `runwire up` owns the folder
+<folder>/endpoint.json   url, server pid and port of the deployment that runs or ran last
+<folder>/server/         the server's append-only file
+<folder>/logs/           one log per process
 """
 
 import fcntl

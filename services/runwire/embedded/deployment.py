@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
 from runwire.broker.connection import open_link
-from runwire.broker.overview import NothingHere, overview, stored_partitions
+from runwire.broker.overview import overview, stored_partitions
 from runwire.embedded.datafolder import DataFolder, Endpoint
 from runwire.embedded.server import HOST, Server, free_port
 from runwire.embedded.supervisor import Child, Ended, Kept, Supervisor, stop_children
-from runwire.errors import LinkLost
+from runwire.errors import DeploymentMissing, LinkLost
 from runwire.settings import load
 from runwire_schemas.errors import RunwireError
 from runwire_schemas.keys import Keys
@@ -139,7 +139,7 @@ async def _wait_for_owners(url: str, limit_s: float) -> str:
     deadline = time.monotonic() + limit_s
     missing = "no enforcer has started"
     while time.monotonic() < deadline:
-        with contextlib.suppress(LinkLost, NothingHere):
+        with contextlib.suppress(LinkLost, DeploymentMissing):
             async with await open_link(url, "runwire-up") as link:
                 views = (await overview(link, keys, await stored_partitions(link, keys))).partitions
             unowned = [str(view.partition) for view in views if view.owner is None]

@@ -1,5 +1,6 @@
 """`runwire check`: adapter and grammar over files, offline."""
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,13 +55,15 @@ def check(
 
 
 def _judge_file(file: str, provider: str | None, choice: int, tally: "Tally", show_chunks: bool) -> None:
-    from runwire.cli.verdict import judge
     from runwire.grammar.machine import RunMachine
+
+    from runwire.cli.target import limits_of
+    from runwire.cli.verdict import judge
     from runwire.settings import load
 
     run_id = run_id_of(file)
     name = provider or provider_of(file)
-    machine = RunMachine(run_id, load().limits())
+    machine = RunMachine(run_id, limits_of(load(os.environ)))
     with opened(file) as stream:
         judge(machine, entries(stream, file, run_id, name, choice), tally, _print_chunk if show_chunks else None)
 

@@ -23,7 +23,7 @@ def enforcer(
 ) -> None:
     """Run one enforcer: it validates and normalizes the records of the partitions it owns.
 
-    Any number of them share the partitions. SIGTERM hands the partitions over and ends; kill -9 costs at most the lease.
+    Any number of them share the partitions. SIGTERM hands over and ends; kill -9 costs the lease at most.
 
     [bold]Examples[/bold]
 

@@ -21,7 +21,9 @@ READY_LIMIT_S: Final = 30.0
 
 
 def up(
-    enforcers: Annotated[int, typer.Option("--enforcers", min=1, max=64, help="How many enforcers share the work.")] = 1,
+    enforcers: Annotated[
+        int, typer.Option("--enforcers", min=1, max=64, help="How many enforcers share the work.")
+    ] = 1,
     data: Data = None,
     port: Annotated[
         int | None,
