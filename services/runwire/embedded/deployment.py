@@ -188,8 +188,9 @@ def stop_orphan(folder: DataFolder, say: Callable[[str], None]) -> None:
 
 def _folder_of(port: int) -> str | None:
     """The folder that the server on this port works in."""
-    reply = _ask(port, b"CONFIG GET dir\r\n").split(b"\r\n")
-    return reply[4].decode(errors="replace") if len(reply) > 4 else None
+    # Lines of the reply: *2, $3, dir, $<length>, <folder>.
+    lines = _ask(port, b"CONFIG GET dir\r\n").splitlines()
+    return lines[-1].decode(errors="replace") if lines else None
 
 
 def _ask(port: int, inline: bytes) -> bytes:

@@ -67,7 +67,7 @@ class Kept(ABC):
         """Note an end, and say after how many seconds to start again."""
         lived = time.monotonic() - self._started_at
         self.failures = 1 if lived >= HEALTHY_AFTER_S else self.failures + 1
-        pause = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2 ** (self.failures - 1))
+        pause: float = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2 ** (self.failures - 1))
         self.restart_at = time.monotonic() + pause
         return pause
 

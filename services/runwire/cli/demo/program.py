@@ -7,7 +7,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -188,7 +188,7 @@ class Demo:
         return self._longest_pause
 
 
-async def _each(events: "list[Event]") -> "AsyncIterator[Event]":
+async def _each(events: "Sequence[Event]") -> "AsyncIterator[Event]":
     for event in events:
         yield event
 
