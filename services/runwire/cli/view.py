@@ -1,7 +1,7 @@
 """A run for human eyes: text as it streams, reasoning dimmed, tool calls, the ending. Pure but for the console."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 # What a model writes must not move the cursor or rename the terminal: C0 and C1 controls, except line feed and tab.
 _CONTROLS: Final = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
 MAX_VALUE_SHOWN: Final = 300
+VIOLATION: Final = b'"grammar-violation"'
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -23,45 +24,72 @@ class Piece(msgspec.Struct, frozen=True):
 
 class _Chunk(msgspec.Struct):
     type: str
-    payload: Any = None
+    payload: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-_decode = msgspec.json.Decoder(_Chunk).decode
+class _Usage(msgspec.Struct, rename="camel"):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class _Output(msgspec.Struct):
+    usage: _Usage = msgspec.field(default_factory=_Usage)
+
+
+class _Result(msgspec.Struct):
+    reason: str = "unknown"
+
+
+class _Payload(msgspec.Struct, rename="camel"):
+    """What is shown of a payload. Opaque JSON stays as it is spelled: it may hold numbers that no float can."""
+
+    text: str = ""
+    tool_name: str = "unknown"
+    args: msgspec.Raw = msgspec.Raw(b"null")
+    result: msgspec.Raw = msgspec.Raw(b"null")
+    error: msgspec.Raw = msgspec.Raw(b"null")
+    step_result: _Result = msgspec.field(default_factory=_Result)
+    output: _Output = msgspec.field(default_factory=_Output)
+
+
+class _Code(msgspec.Struct):
+    code: msgspec.Raw = msgspec.Raw(b"null")
+    error: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_chunk = msgspec.json.Decoder(_Chunk).decode
+_payload = msgspec.json.Decoder(_Payload).decode
 
 
 def is_violation(data: bytes) -> bool:
     """Whether this chunk says that the run broke the grammar."""
     if not data.startswith(b'{"type":"error"'):
         return False
-    payload = _payload(_decode(data))
-    error = payload.get("error")
-    return "grammar-violation" in (payload.get("code"), error.get("code") if isinstance(error, dict) else None)
+    payload = msgspec.json.decode(_chunk(data).payload, type=_Code)
+    codes = [payload.code]
+    if bytes(payload.error).startswith(b"{"):
+        codes.append(msgspec.json.decode(payload.error, type=_Code).code)
+    return VIOLATION in map(bytes, codes)
 
 
 def piece_of(data: bytes) -> Piece | None:
     """What to show of one chunk, None for what only machines need."""
-    chunk = _decode(data)
+    chunk = _chunk(data)
+    if chunk.type in _WHOLE:
+        return Piece(f"{chunk.type}: {_short(chunk.payload)}", _WHOLE[chunk.type])
     make = _PIECES.get(chunk.type)
-    return make(chunk.type, _payload(chunk)) if make is not None else None
+    return make(_payload(chunk.payload)) if make is not None else None
 
 
-def _payload(chunk: _Chunk) -> dict[str, Any]:
-    return chunk.payload if isinstance(chunk.payload, dict) else {}
+def _ending(payload: _Payload) -> str:
+    usage = payload.output.usage
+    counts = ((usage.input_tokens, "in"), (usage.output_tokens, "out"))
+    tokens = "".join(f", {count} tokens {way}" for count, way in counts if count is not None)
+    return f"— finished: {clean(payload.step_result.reason)}{tokens}"
 
 
-def _name(payload: dict[str, Any]) -> str:
-    return clean(str(payload.get("toolName", "unknown")))
-
-
-def _ending(payload: dict[str, Any]) -> str:
-    result = payload.get("stepResult") or {}
-    usage = (payload.get("output") or {}).get("usage") or {}
-    tokens = f", {usage.get('inputTokens', '?')} tokens in, {usage.get('outputTokens', '?')} out" if usage else ""
-    return f"— finished: {result.get('reason', 'unknown')}{tokens}"
-
-
-def _short(value: Any) -> str:
-    text = clean(msgspec.json.encode(value).decode())
+def _short(value: msgspec.Raw) -> str:
+    text = clean(bytes(value).decode())
     return text if len(text) <= MAX_VALUE_SHOWN else text[: MAX_VALUE_SHOWN - 1] + "…"
 
 
@@ -70,19 +98,21 @@ def clean(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-# Types that are not here carry nothing that a reader of the text would miss.
-_PIECES: Final[dict[str, Callable[[str, dict[str, Any]], Piece]]] = {
-    "text-delta": lambda _, payload: Piece(clean(str(payload.get("text", ""))), own_line=False),
-    "reasoning-delta": lambda _, payload: Piece(clean(str(payload.get("text", ""))), "dim italic", own_line=False),
-    "tool-call": lambda _, payload: Piece(f"→ {_name(payload)}({_short(payload.get('args'))})", "cyan"),
-    "tool-result": lambda _, payload: Piece(f"← {_name(payload)}: {_short(payload.get('result'))}", "green"),
-    "tool-error": lambda _, payload: Piece(f"✗ {_name(payload)}: {_short(payload.get('error'))}", "yellow"),
-    "source": lambda kind, payload: Piece(f"[{kind}] {_short(payload)}", "dim"),
-    "file": lambda kind, payload: Piece(f"[{kind}] {_short(payload)}", "dim"),
-    "error": lambda kind, payload: Piece(f"{kind}: {_short(payload.get('error', payload))}", "bold red"),
-    "abort": lambda kind, payload: Piece(f"{kind}: {_short(payload)}", "bold red"),
-    "tripwire": lambda kind, payload: Piece(f"{kind}: {_short(payload)}", "bold red"),
-    "finish": lambda _, payload: Piece(_ending(payload), "dim"),
+# Types that are in neither table carry nothing that a reader of the text would miss.
+_WHOLE: Final = {
+    "source": "dim",
+    "file": "dim",
+    "error": "bold red",
+    "abort": "bold red",
+    "tripwire": "bold red",
+}
+_PIECES: Final[dict[str, Callable[[_Payload], Piece]]] = {
+    "text-delta": lambda payload: Piece(clean(payload.text), own_line=False),
+    "reasoning-delta": lambda payload: Piece(clean(payload.text), "dim italic", own_line=False),
+    "tool-call": lambda payload: Piece(f"→ {clean(payload.tool_name)}({_short(payload.args)})", "cyan"),
+    "tool-result": lambda payload: Piece(f"← {clean(payload.tool_name)}: {_short(payload.result)}", "green"),
+    "tool-error": lambda payload: Piece(f"✗ {clean(payload.tool_name)}: {_short(payload.error)}", "yellow"),
+    "finish": lambda payload: Piece(_ending(payload), "dim"),
 }
 
 
