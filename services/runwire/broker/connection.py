@@ -7,6 +7,7 @@ cost more than the commands themselves.
 """
 
 import asyncio
+import ssl
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, cast, final
@@ -27,6 +28,8 @@ REPLY_TIMEOUT_S: Final = 2.0
 CONNECT_TIMEOUT_S: Final = 2.0
 READ_BUFFER: Final = 256 * 1024
 _NOT_YET: Final = object()
+# hiredis leaves the result untyped.
+_pack = cast("Callable[[Command], bytes]", hiredis.pack_command)  # pyright: ignore[reportUnknownMemberType]
 
 # The server refused before it ran anything: nothing was written. Its state passes; try again later.
 _PASSING: Final = frozenset(
@@ -162,7 +165,7 @@ class Link:
 
     def send_many(self, commands: Sequence[Command], *, limit: float | None = None) -> "asyncio.Future[list[Reply]]":
         """Write now, without waiting; the future has the replies in order, or LinkLost."""
-        pack = cast("Callable[[Command], bytes]", hiredis.pack_command)
+        pack = _pack
         wire = [pack(tuple(command)) for command in commands]
         return self.send_packed(wire[0] if len(wire) == 1 else b"".join(wire), len(wire), limit=limit)
 
@@ -213,7 +216,7 @@ class Link:
             self.lose(f"the server broke the protocol: {error}")
 
     def ended(self, error: Exception | None) -> None:
-        self.lose(str(error) if error else "closed by the server")
+        self.lose("closed by the server" if error is None else str(error))
         if self._gone is not None and not self._gone.done():
             self._gone.set_result(None)
 
@@ -241,20 +244,21 @@ class Link:
         else:
             self._timer = self._loop.call_at(deadline, self._check_deadline)
 
-    def _tls(self) -> Any:
+    def _tls(self) -> ssl.SSLContext | None:
         if self._address.get("connection_class") is not SSLConnection:
             return None
         options = {name: value for name, value in self._address.items() if name.startswith("ssl_")}
-        return SSLConnection(**options).ssl_context.get()
+        # redis-py leaves the result untyped.
+        return cast("Callable[[], ssl.SSLContext]", SSLConnection(**options).ssl_context.get)()  # pyright: ignore[reportUnknownMemberType]
 
     async def _greet(self) -> None:
         at = self._address
-        commands: list[Command] = []
+        commands: list[tuple[str, ...]] = []
         if at.get("password") or at.get("username"):
             user = [at["username"]] if at.get("username") else []
             commands.append(("AUTH", *user, at.get("password", "")))
         if at.get("db"):
-            commands.append(("SELECT", at["db"]))
+            commands.append(("SELECT", str(at["db"])))
         commands.append(("CLIENT", "SETNAME", self.name))
         for command, reply in zip(commands, await self.call_many(commands), strict=True):
             if isinstance(reply, ServerError):

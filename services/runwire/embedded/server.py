@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Self
+from typing import ClassVar, Final, Literal, NamedTuple, Self
 
 from runwire_schemas.errors import RunwireError
 
@@ -34,13 +34,19 @@ PORT_ATTEMPTS: Final = 20  # another process may take a free port between our lo
 class ServerNotFound(RunwireError):
     """No server binary of the wanted kind and version was found on this machine."""
 
+    code: ClassVar[str] = "server-not-found"
+
 
 class ServerStartFailed(RunwireError):
     """The server did not answer in time; the message carries the end of its log."""
 
+    code: ClassVar[str] = "server-start-failed"
+
 
 class FolderInUse(RunwireError):
     """Another server process already runs on this data folder. Stop it first."""
+
+    code: ClassVar[str] = "folder-in-use"
 
 
 class Binary(NamedTuple):
