@@ -1,0 +1,100 @@
+"""What a provider's error object says, in the words of the contract: message, code, status, retryable."""
+
+from typing import Final
+
+import msgspec
+
+from runwire.adapters.opaque import compact, fields_of, integer_of, present, text_of
+from runwire_schemas.raw import Failure
+
+# By the meaning of HTTP: the same request may succeed later. 529 is Anthropic's "overloaded".
+RETRYABLE_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+# Where a provider sends only a word. The status is the one its documentation gives for that word.
+STATUS_OF: Final = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+# Quotas do not come back by asking again, although they share their status with rate limits.
+_NOT_RETRYABLE: Final = frozenset({"insufficient_quota", "billing_error"})
+# What a failure holds, or only repeats.
+_HELD: Final = frozenset({"message", "type", "code", "status", "status_code", "http_status", "param"})
+# An error that is the whole event, without an `error` around it.
+_BARE: Final = frozenset({"message", "code", "type", "status", "status_code", "param", "request_id", "object"})
+_STATUS_FIELDS: Final = ("status_code", "status", "http_status", "code")
+_MESSAGE_FIELDS: Final = ("message", "msg", "detail", "error", "error_message")
+
+
+def cut_off(cause: str) -> Failure:
+    """The body stopped before its protocol ended it."""
+    return Failure(message=f"the stream was cut off: {cause}", code="cut-off", retryable=True)
+
+
+def undecodable(data: bytes) -> Failure:
+    """An event that is no JSON."""
+    excerpt = data[:200].decode(errors="replace")
+    return Failure(message=f"an event of the stream is no JSON: {excerpt}", code="undecodable")
+
+
+def failure_in(top: dict[str, msgspec.Raw]) -> Failure | None:
+    """The failure that this event reports, if it reports one: `error` in it, or the event itself is one."""
+    error = top.get("error")
+    if error is not None and bytes(error) not in (b"null", b"false", b'""', b"{}"):
+        return failure_of(error, top)
+    if text_of(top.get("object")) == "error" or text_of(top.get("type")) == "error":
+        return _from_fields(top, {})
+    if "choices" not in top and ("detail" in top or ("message" in top and set(top) <= _BARE)):
+        return _from_fields(top, {})
+    return None
+
+
+def rest_of(error: msgspec.Raw | None) -> bytes | None:
+    """The whole error object if it says more than a failure can hold (Groq's `failed_generation`), else None."""
+    fields = None if error is None else fields_of(error)
+    said = {key for key, value in (fields or {}).items() if present(value)}
+    return compact(error) if error is not None and said - _HELD else None
+
+
+def failure_of(error: msgspec.Raw | bytes, around: dict[str, msgspec.Raw] | None = None) -> Failure:
+    """A failure from an error value of any shape; `around` is the event it lies in."""
+    around = around or {}
+    fields = fields_of(error)
+    if fields is not None:
+        return _from_fields(fields, around)
+    words = text_of(error)
+    if words is None:
+        words = compact(error).decode()
+    outer = {key: value for key, value in around.items() if key in (*_STATUS_FIELDS, "message", "type")}
+    return _from_fields({**outer, "message": msgspec.Raw(msgspec.json.encode(words))}, {})
+
+
+def _from_fields(fields: dict[str, msgspec.Raw], around: dict[str, msgspec.Raw]) -> Failure:
+    message = next((text for name in _MESSAGE_FIELDS if (text := text_of(fields.get(name)))), None)
+    if message is None:
+        message = compact(msgspec.json.encode(fields)).decode()
+    code = text_of(fields.get("code")) or text_of(fields.get("type"))
+    status = _status(fields) or _status(around)
+    if status is None:
+        words = (code, text_of(fields.get("type")))
+        status = next((STATUS_OF[word] for word in words if word in STATUS_OF), None)
+    if not code and status is not None:
+        code = str(status)
+    retryable = None if status is None else status in RETRYABLE_STATUS and code not in _NOT_RETRYABLE
+    return Failure(message=message, code=code or None, status=status, retryable=retryable)
+
+
+def _status(fields: dict[str, msgspec.Raw]) -> int | None:
+    for name in _STATUS_FIELDS:
+        number = integer_of(fields.get(name))
+        if number is not None and 400 <= number <= 599:
+            return number
+    return None

@@ -1,0 +1,389 @@
+"""OpenAI Chat Completions, and the many servers that speak it with an accent.
+
+The end: `[DONE]`, or the end of the body after a `finish_reason`. Until then `finish` is held, since usage, a second
+finish chunk or another tool call may follow the first one. `[DONE]` without any `finish_reason` is the protocol's end
+all the same (Snowflake): the call ends as `tool_calls` if it called a tool, else as `stop`, without the provider's
+word. Neither of the two is a stream that was cut off.
+"""
+
+from datetime import UTC, datetime
+from typing import ClassVar, Final
+
+import msgspec
+
+from runwire.adapters.base import MAX_EVENT, Framing
+from runwire.adapters.call import StopKind
+from runwire.adapters.failures import cut_off, failure_in, failure_of, rest_of
+from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, quote, text_of
+from runwire.adapters.openai_tools import Tools
+from runwire.adapters.openai_wire import (
+    CHOICE_META,
+    META,
+    UNREAD,
+    Choice,
+    Chunk,
+    Delta,
+    Detail,
+    Extra,
+    Part,
+    ToolPart,
+    UsageIn,
+    decode_chunk,
+    loose,
+    url_of,
+    usage_in,
+)
+from runwire.adapters.sources import Sources
+from runwire.adapters.think import ThinkSplitter
+from runwire.adapters.wire import WireAdapter
+from runwire_schemas.raw import Failure, Usage
+from runwire_schemas.record import UsageRule
+
+# The provider's words by what they mean. A word that is not here ends the call as `stop` and is kept as `raw`.
+FINISH: Final[dict[str, StopKind]] = {
+    "stop": "stop",
+    "eos": "stop",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "model_length": "max_tokens",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+}
+FAILED: Final = {
+    "error": Failure(message="the provider ended the response with an error", code="provider-error"),
+    "insufficient_system_resource": Failure(
+        message="the provider ran out of resources", code="insufficient_system_resource", status=503, retryable=True
+    ),
+    "abort": Failure(message="the provider aborted the response", code="provider-abort"),
+}
+# Models that are known to write their reasoning into the answer between `<think>` tags, by a part of their name.
+THINK_MODELS: Final = ("deepseek-r1", "qwq-", "qwen3-30b-a3b-thinking", "r1-1776", "sonar-reasoning")
+_SURE: Final = 2**53
+# How many kinds of metadata are remembered, so that what repeats on every chunk is passed on once.
+_REMEMBERED: Final = 64
+
+
+class OpenAIChat(WireAdapter):
+    """One choice of one response. `think`: split `<think>` tags; None: if the model is known to write them."""
+
+    provider: ClassVar[str] = "openai-chat"
+    usage: ClassVar[UsageRule] = "optional"
+
+    def __init__(
+        self, choice: int = 0, framing: Framing | None = None, limit: int = MAX_EVENT, think: bool | None = False
+    ) -> None:
+        super().__init__(framing, limit)
+        self._choice = choice
+        self._think = think
+        self._splitter = ThinkSplitter() if think else None
+        self._tools = Tools(self._call)
+        self._sources = Sources(self._call)
+        self._reason = ""
+        self._named = False
+        self._first = True
+        self._seen = False  # our choice was seen
+        self._others = False
+        self._detail: int | None = None
+        self._remembered: dict[str, bytes] = {}
+        self._model = ""
+
+    # Events ---------------------------------------------------------------------------------------------------------
+
+    def _read(self, name: str, data: bytes) -> None:
+        if name != "error":
+            try:
+                chunk = decode_chunk(data)
+            except msgspec.ValidationError:
+                pass
+            else:
+                self._chunk(chunk, {}, data)
+                return
+        self._loose(name, data)
+
+    def _loose(self, name: str, data: bytes) -> None:
+        top = fields_of(data)
+        if top is None:
+            self._call.beside("raw", {"value": compact(data)})
+            return
+        groq = fields_of(top.get("x_groq", UNREAD)) or {}
+        failure = failure_in(top) or (failure_of(data, top) if name == "error" else None)
+        if failure is None and present(groq.get("error")):
+            failure = failure_of(groq["error"], groq)
+        chunk, parts, extras = loose(top)
+        usage = usage_in(groq.get("usage"))
+        if usage is not None:
+            self._usage(usage)
+        self._chunk(chunk, parts, data)
+        self._extras(extras)
+        if failure is not None:
+            rest = rest_of(top.get("error"))
+            if rest is not None:
+                self._call.beside("raw", {"error": rest})
+            self._fail(failure)
+
+    def _chunk(self, chunk: Chunk, parts: dict[int, list[Part]], data: bytes) -> None:
+        if not self._named and (chunk.id or chunk.model):
+            self._name(chunk)
+        edge = self._first or not chunk.choices
+        self._first = False
+        for choice in chunk.choices or ():
+            index = choice.index or 0
+            if index == self._choice:
+                self._take(choice, parts.get(index))
+                edge = edge or choice.finish_reason is not None
+            else:
+                self._others = True
+        if chunk.usage is not None:
+            self._usage(chunk.usage)
+        if edge:
+            self._metadata(data)
+
+    def _name(self, chunk: Chunk) -> None:
+        self._model = chunk.model or self._model
+        if self._think is None and self._splitter is None:
+            known = any(part in self._model.lower() for part in THINK_MODELS)
+            self._splitter = ThinkSplitter() if known else None
+        if chunk.id:
+            self._named = True
+            self._call.identify(chunk.id, self._model, _timestamp(integer_of(chunk.created)))
+
+    def _take(self, choice: Choice, parts: list[Part] | None) -> None:
+        self._seen = True
+        delta = choice.delta
+        if delta is not None:
+            self._delta(delta, parts)
+        if choice.text and (delta is None or delta.content is None):
+            self._text(choice.text)
+        if choice.finish_reason:
+            self._reason = choice.finish_reason
+        if choice.content_filter_results is not UNREAD:
+            self._repeated("choice", "content_filter_results", bytes(choice.content_filter_results))
+
+    def _delta(self, delta: Delta, parts: list[Part] | None) -> None:
+        if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
+            self._reasoning(delta)
+        if delta.content:
+            self._text(delta.content)
+        if parts:
+            self._parts(parts)
+        if delta.refusal:
+            self._text(delta.refusal)
+        if delta.tool_calls:
+            self._flush()
+            for part in delta.tool_calls:
+                self._tool(part)
+        if delta.function_call is not None:
+            self._flush()
+            # The deprecated single call has neither id nor index: an index of its own keeps it apart.
+            self._tools.feed(ToolPart(index=-1, function=delta.function_call))
+
+    # Content --------------------------------------------------------------------------------------------------------
+
+    def _text(self, text: str) -> None:
+        if self._splitter is None:
+            self._call.text(text)
+        else:
+            self._pieces(self._splitter.feed(text))
+
+    def _pieces(self, pieces: list[tuple[str, str]]) -> None:
+        for kind, text in pieces:
+            if kind == "text":
+                self._call.text(text)
+            else:
+                self._call.thinking(text)
+
+    def _flush(self) -> None:
+        """Text that was held back comes before what follows."""
+        if self._splitter is not None:
+            self._pieces(self._splitter.close())
+
+    def _parts(self, parts: list[Part]) -> None:
+        for part in parts:
+            if part.kind == "text" and part.text:
+                self._text(part.text)
+            elif part.kind == "thinking" and part.text:
+                self._call.thinking(part.text)
+            elif part.kind == "image":
+                self._image(part.text)
+            elif part.kind == "other":
+                self._call.beside("raw", {"delta": b'{"content":[%s]}' % part.raw})
+
+    def _reasoning(self, delta: Delta) -> None:
+        """One delta may say the same in two members: it is taken once."""
+        words = delta.reasoning_content or ""
+        if delta.reasoning and delta.reasoning != words:
+            words += delta.reasoning
+        details = delta.reasoning_details or []
+        said = "".join(detail.text or detail.summary or "" for detail in details)
+        if words:
+            self._thought(words, details[0].index if details else None)
+            if said and said not in (words, delta.reasoning, delta.reasoning_content):
+                self._call.beside("raw", {"delta": b'{"reasoning_details":%s}' % compact(msgspec.json.encode(said))})
+        for detail in details:
+            if not words and (text := detail.text or detail.summary):
+                self._thought(text, detail.index)
+            self._sign(detail)
+
+    def _thought(self, text: str, index: int | None) -> None:
+        if self._call.signed and index != self._detail:
+            self._call.open_thinking()
+        self._detail = index
+        self._call.thinking(text)
+
+    def _sign(self, detail: Detail) -> None:
+        if detail.data:
+            self._call.redacted(detail.data)
+        if detail.signature:
+            self._call.sign(detail.signature)
+            self._detail = detail.index
+        if detail.data or detail.signature:
+            # What a client must send back beside the data itself.
+            about = {"type": detail.type, "id": detail.id, "format": detail.format, "index": detail.index}
+            said = {key: value for key, value in about.items() if value is not None}
+            self._call.beside("raw", {"delta": b'{"reasoning_details":[%s]}' % compact(msgspec.json.encode(said))})
+
+    def _tool(self, part: ToolPart) -> None:
+        gemini = b""
+        extra = fields_of(part.extra_content) or {}
+        if present(extra.get("google")):
+            gemini = compact(extra["google"])
+        if extra.keys() - {"google"}:
+            self._call.beside("raw", {"toolCall": b'{"extra_content":%s}' % compact(part.extra_content)})
+        self._tools.feed(part, gemini)
+
+    def _image(self, url: str) -> None:
+        head, found, data = url.partition(";base64,")
+        if found and head.startswith("data:"):
+            self._call.image(head[5:], "data", data)
+        else:
+            self._call.image("image/*", "url", url)
+
+    # What is kept beside --------------------------------------------------------------------------------------------
+
+    def _extras(self, extras: list[Extra]) -> None:
+        # Search results before citations: both list the same URLs, and only the former have titles.
+        for choice, level, name, raw in sorted(extras, key=lambda extra: extra.name == "citations"):
+            if choice is not None and choice != self._choice:
+                continue
+            if name in ("citations", "search_results", "annotations"):
+                for item in items_of(raw):
+                    self._sources.found(item)
+            elif name == "images" and level == "delta":
+                self._images(raw)
+            elif name == "reasoning_encrypted" and (data := text_of(raw)):
+                self._call.redacted(data)
+            elif level == "chunk":
+                self._repeated(level, name, raw)
+            else:
+                self._call.beside("raw", {level: b"{%s:%s}" % (quote(name), raw)})
+
+    def _images(self, raw: bytes) -> None:
+        for item in items_of(raw):
+            url = url_of(fields_of(item) or {})
+            if url:
+                self._image(url)
+            else:
+                self._call.beside("raw", {"delta": b'{"images":[%s]}' % compact(item)})
+
+    def _repeated(self, level: str, name: str, raw: bytes) -> None:
+        """Passed on only when it changes: many servers repeat such members on every chunk."""
+        if self._remembered.get(name) == raw or len(self._remembered) > _REMEMBERED:
+            return
+        self._remembered[name] = raw
+        if present(msgspec.Raw(raw)):
+            self._call.beside("raw", {level: b"{%s:%s}" % (quote(name), compact(raw))})
+
+    def _metadata(self, data: bytes) -> None:
+        """Facts about the response, at the chunks that carry them: the first, the finish and the usage chunk."""
+        top = fields_of(data) or {}
+        for name in META:
+            if present(top.get(name)):
+                self._call.meta[name] = compact(top[name])
+        if present(top.get("usage")):
+            self._call.meta["usage"] = compact(top["usage"])
+        for raw in items_of(top.get("choices", UNREAD)):
+            members = fields_of(raw) or {}
+            if (integer_of(members.get("index")) or 0) == self._choice:
+                for name in CHOICE_META:
+                    if present(members.get(name)):
+                        self._call.meta[name] = compact(members[name])
+
+    def _usage(self, said: UsageIn) -> None:
+        """The last report wins; one that lacks a count (null until the end, on some servers) says nothing."""
+        prompt, completion = _count(said.prompt_tokens), _count(said.completion_tokens)
+        if prompt is None or completion is None:
+            return
+        details = said.prompt_tokens_details or said.prompt_token_details
+        read = _first(
+            None if details is None else details.cached_tokens,
+            said.prompt_cache_hit_tokens,
+            said.cache_read_input_tokens,
+            said.cached_tokens,
+            said.num_cached_tokens,
+        )
+        written = _first(None if details is None else details.cache_write_tokens, said.cache_creation_input_tokens)
+        inner = said.completion_tokens_details
+        self._call.usage = Usage(
+            input_tokens=max(0, prompt - (read or 0) - (written or 0)),
+            output_tokens=completion,
+            cache_read_tokens=read,
+            cache_write_tokens=written,
+            reasoning_tokens=_first(None if inner is None else inner.reasoning_tokens, said.reasoning_tokens),
+        )
+
+    # Ends -----------------------------------------------------------------------------------------------------------
+
+    def _done(self) -> None:
+        self._finish()
+
+    def _end_of_body(self) -> None:
+        if self._reason or (self._others and not self._seen):
+            self._finish()
+        else:
+            self._fail(cut_off("it ended with neither a finish_reason nor [DONE]"), aborted=True)
+
+    def _finish(self) -> None:
+        if self._others and not self._seen:
+            message = f"the response has no choice {self._choice}"
+            self._fail(Failure(message=message, code="no-such-choice", retryable=False))
+            return
+        failure = FAILED.get(self._reason.lower())
+        if failure is not None:
+            self._fail(failure, aborted=self._reason.lower() == "abort")
+            return
+        self._flush()
+        self._tools.finish()
+        self._name_late()
+        kind = FINISH.get(self._reason.lower(), "stop")
+        if not self._reason and self._call.has_tools:
+            kind = "tool_calls"
+        self._call.finish(kind, self._reason)
+
+    def _fail(self, failure: Failure, aborted: bool = False) -> None:
+        self._flush()
+        self._name_late()
+        self._call.fail(failure, "aborted" if aborted else "error", self._reason)
+
+    def _name_late(self) -> None:
+        """Servers that give no id still name their model."""
+        if not self._named and self._model:
+            self._call.identify("", self._model, "")
+
+
+def _count(number: int | None) -> int | None:
+    return number if number is not None and 0 <= number < _SURE else None
+
+
+def _first(*numbers: int | None) -> int | None:
+    return next((number for number in numbers if _count(number) is not None), None)
+
+
+def _timestamp(created: int | None) -> str:
+    """ISO 8601 from seconds since 1970, or milliseconds, as one server sends; "" if there is none."""
+    if created is None or not 0 < created < 10**14:
+        return ""
+    seconds = created / 1000 if created > 10**11 else created
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

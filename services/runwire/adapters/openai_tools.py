@@ -1,0 +1,107 @@
+"""Which tool call a piece belongs to. Servers number calls, name them, do both or neither; none is merged or split."""
+
+import msgspec
+
+from runwire.adapters.call import Block, Call
+from runwire.adapters.opaque import quote
+from runwire.adapters.openai_wire import ToolPart
+
+
+class _Tool:
+    __slots__ = ("block", "gemini", "id", "name")
+
+    def __init__(self, identity: str, name: str) -> None:
+        self.id = identity
+        self.name = name
+        self.block: Block | None = None  # opened with the first arguments, or with id and name
+        self.gemini = b""
+
+
+class Tools:
+    """The tool calls of one choice, in the order in which they began.
+
+    A piece continues a call if its index, or without one its id, is known; a piece with neither continues the last
+    call. It begins a call if nothing is known yet, or if it carries a name and differs: another id than the call at
+    its index, or no id while that call's arguments are already a whole JSON object. An id without a name never begins
+    one: some servers make up a new id for every piece.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._all: list[_Tool] = []
+        self._by_index: dict[int, _Tool] = {}
+        self._by_id: dict[str, _Tool] = {}
+
+    def feed(self, part: ToolPart, gemini: bytes = b"") -> None:
+        """One entry of `tool_calls`; `gemini` is its metadata as compact JSON."""
+        function = part.function
+        name = (function.name if function is not None else None) or ""
+        arguments = (function.arguments if function is not None else None) or ""
+        tool = self._find(part, name, arguments) or self._begin(part)
+        if name and not tool.name:
+            tool.name = name
+        elif name and name != tool.name:
+            self._call.beside("raw", {"toolCallId": quote(tool.id), "toolCall": b'{"name":%s}' % quote(name)})
+        if part.id and not tool.id:
+            tool.id = part.id
+            self._by_id.setdefault(part.id, tool)
+        self._write(tool, arguments, gemini)
+
+    def finish(self) -> None:
+        """The response is over: calls that were only announced are opened too."""
+        for tool in self._all:
+            if tool.block is None:
+                self._open(tool)
+
+    def _find(self, part: ToolPart, name: str, arguments: str) -> _Tool | None:
+        known = self._by_id.get(part.id) if part.id else None
+        if part.index is not None:
+            tool = self._by_index.get(part.index) or (known if not name else None)
+        else:
+            tool = known or (self._all[-1] if self._all else None)
+        if tool is None or not name or tool is known:
+            return tool
+        if part.id:
+            # The first id of a call that was only announced is not another call.
+            return tool if not tool.id and tool.block is None else None
+        if part.index is None and tool.name and name != tool.name:
+            return None
+        return None if arguments.strip() and _whole(tool) else tool
+
+    def _begin(self, part: ToolPart) -> _Tool:
+        tool = _Tool(part.id or "", "")
+        self._all.append(tool)
+        if part.index is not None:
+            self._by_index[part.index] = tool
+        if part.id:
+            self._by_id[part.id] = tool
+        return tool
+
+    def _write(self, tool: _Tool, arguments: str, gemini: bytes) -> None:
+        if tool.block is None:
+            tool.gemini = gemini or tool.gemini
+            if not arguments and not (tool.id and tool.name):
+                return
+            self._open(tool)
+        elif gemini or not tool.block.told:
+            self._call.name_tool(tool.block, tool.name, gemini)
+        if arguments and tool.block is not None:
+            self._call.tool_arguments(tool.block, arguments)
+
+    def _open(self, tool: _Tool) -> None:
+        tool.block = self._call.open_tool(tool.id, tool.name, gemini=tool.gemini)
+        tool.id = tool.id or tool.block.id
+        self._by_id.setdefault(tool.id, tool)
+
+
+def _whole(tool: _Tool) -> bool:
+    """The arguments so far are one JSON object."""
+    pieces = tool.block.pieces if tool.block is not None else []
+    if not pieces or not pieces[-1].rstrip().endswith(b"}"):
+        return False
+    try:
+        text: str = msgspec.json.decode(b'"%s"' % b"".join(pieces), type=str)
+        msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True

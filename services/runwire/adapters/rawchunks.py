@@ -1,0 +1,72 @@
+"""Raw chunks that were written by somebody else's adapter: passed on as they are, for the grammar to judge."""
+
+from typing import ClassVar, Final
+
+import msgspec
+
+from runwire.adapters.base import MAX_EVENT, Emitted, Framing
+from runwire.adapters.failures import cut_off
+from runwire.adapters.framing import Framed
+from runwire.adapters.sse import WireEvent
+from runwire.adapters.values import TooLarge
+from runwire_schemas.raw import Aborted, Finish
+from runwire_schemas.record import UsageRule
+
+
+class _Type(msgspec.Struct, gc=False):
+    type: str
+
+
+_type_of = msgspec.json.Decoder(_Type).decode
+# An oversized chunk is passed on up to here: enough for the grammar to say that it is too large.
+_KEPT: Final = 2 * 1024 * 1024
+
+
+class RawChunks:
+    """One call: NDJSON (or a JSON array, or server-sent events) of raw chunks. Lines that are no JSON go on as well."""
+
+    usage: ClassVar[UsageRule] = "required"
+
+    def __init__(self, framing: Framing | None = None, limit: int = MAX_EVENT) -> None:
+        self._framed = Framed(framing or "ndjson", limit)
+        self._ended = False
+        self._closed = False
+        self._broken = False
+
+    def feed(self, data: bytes) -> list[Emitted]:
+        """See `Adapter.feed`. What follows `finish` is passed on too: the grammar refuses it."""
+        if self._broken:
+            return []
+        events: list[WireEvent] = []
+        try:
+            self._framed.feed(data, events)
+        except TooLarge:
+            self._broken = True
+            events.append(WireEvent("", data[:_KEPT].ljust(_KEPT, b" ")))
+        return [self._passed(event.data) for event in events]
+
+    def feed_json(self, event: bytes) -> list[Emitted]:
+        """See `Adapter.feed_json`."""
+        return [self._passed(event)]
+
+    def close(self) -> list[Emitted]:
+        """See `Adapter.close`: a call without `finish` was cut off."""
+        if self._closed:
+            return []
+        self._closed = True
+        events: list[WireEvent] = []
+        if not self._broken:
+            self._framed.close(events)
+        emitted = [self._passed(event.data) for event in events]
+        if not self._ended:
+            finish = Finish(reason=Aborted(failure=cut_off("it ended without finish")))
+            emitted.append(Emitted("provider", msgspec.json.encode(finish)))
+        return emitted
+
+    def _passed(self, body: bytes) -> Emitted:
+        if b'"finish"' in body:
+            try:
+                self._ended = self._ended or _type_of(body).type == "finish"
+            except (msgspec.DecodeError, RecursionError):
+                pass
+        return Emitted("provider", body)

@@ -1,0 +1,63 @@
+"""Name → adapter. A new protocol is one module and one line here."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, cast
+
+import msgspec
+
+from runwire.adapters.anthropic import Anthropic
+from runwire.adapters.base import Adapter, Emitted, Framing, UnknownProvider
+from runwire.adapters.openai_chat import OpenAIChat
+from runwire.adapters.rawchunks import RawChunks
+
+_ADAPTERS: Final[dict[str, Callable[[int, Framing | None], Adapter]]] = {
+    "openai-chat": lambda choice, framing: OpenAIChat(choice, framing),
+    "anthropic": lambda choice, framing: Anthropic(framing),
+}
+# The names of providers. Beside them `raw` takes raw chunks as they are.
+PROVIDERS: Final[tuple[str, ...]] = tuple(_ADAPTERS)
+
+
+def adapter(provider: str, *, choice: int = 0, framing: Framing | None = None) -> Adapter:
+    """A new adapter for one call. `choice`: which of several answers (n > 1); protocols without choices ignore it.
+
+    `framing` None: told by the first byte of the body that is not blank. Raises UnknownProvider.
+    """
+    if provider == "raw":
+        return RawChunks(framing)
+    make = _ADAPTERS.get(provider)
+    if make is None:
+        raise UnknownProvider(f"unknown provider {provider!r}; known are {', '.join((*PROVIDERS, 'raw'))}")
+    return make(choice, framing)
+
+
+def feed_event(adapter: Adapter, event: object) -> list[Emitted]:
+    """One event of a provider SDK's stream: a pydantic model, a mapping, or its JSON as text or bytes.
+
+    OpenAI's stream helper wraps each chunk in a `chunk` event, which is opened, and derives events with a dot in
+    their type from it, which are passed over. Raises TypeError for an object that has no JSON.
+    """
+    kind = _member(event, "type")
+    if kind == "chunk":
+        return feed_event(adapter, _member(event, "chunk"))
+    if isinstance(kind, str) and "." in kind:
+        return []
+    return adapter.feed_json(_json_of(event))
+
+
+def _member(event: object, name: str) -> object:
+    if isinstance(event, Mapping):
+        return cast("Mapping[str, object]", event).get(name)
+    return getattr(event, name, None)
+
+
+def _json_of(event: object) -> bytes:
+    if isinstance(event, (bytes, bytearray, memoryview)):
+        return bytes(event)
+    if isinstance(event, str):
+        return event.encode()
+    dump = getattr(event, "model_dump_json", None)
+    if dump is not None:
+        # What was not sent is not set: it must not come back as null.
+        return str(dump(exclude_unset=True, by_alias=True, warnings=False)).encode()
+    return msgspec.json.encode(event)

@@ -1,0 +1,55 @@
+"""What an answer cites, as `source` chunks."""
+
+from typing import Final
+
+import msgspec
+
+from runwire.adapters.call import Call
+from runwire.adapters.opaque import compact, fields_of, quote, text_of
+
+# URLs that are remembered, so that a list which every chunk repeats gives each source once.
+_REMEMBERED: Final = 1024
+_WEB: Final = ("url", "source")
+
+
+class Sources:
+    """The sources of one call, numbered in the order in which they were cited."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._count = 0
+        self._urls: set[str] = set()
+
+    def found(self, raw: msgspec.Raw) -> None:
+        """A source of the OpenAI family: a URL, or an object with one, once per URL."""
+        url, title = text_of(raw), ""
+        if url is None:
+            members = fields_of(raw) or {}
+            inner = next((fields_of(members[key]) for key in members if key.endswith("_citation")), None) or members
+            url = next((text for key in _WEB if (text := text_of(inner.get(key)))), "")
+            title = text_of(inner.get("title")) or ""
+        if not url:
+            self._call.beside("raw", {"citation": compact(raw)})
+        elif url not in self._urls:
+            if len(self._urls) < _REMEMBERED:
+                self._urls.add(url)
+            self._source("url", title, {"url": url}, raw)
+
+    def cited(self, raw: msgspec.Raw) -> None:
+        """A citation of Anthropic: each one counts, as each quotes a place of its own."""
+        members = fields_of(raw) or {}
+        url = text_of(members.get("url")) or ""
+        if url:
+            self._source("url", text_of(members.get("title")) or "", {"url": url}, raw)
+        else:
+            title = text_of(members.get("document_title")) or text_of(members.get("title")) or ""
+            self._source("document", title, {}, raw)
+
+    def _source(self, kind: str, title: str, more: dict[str, str], raw: msgspec.Raw) -> None:
+        self._count += 1
+        start = f"{self._call.response_id}:" if self._call.response_id else ""
+        fields = {"id": f"{start}source:{self._count}", "sourceType": kind, "title": title, **more}
+        payload = {key: quote(value) for key, value in fields.items()}
+        if text_of(raw) is None:
+            payload["providerMetadata"] = b"{%s:%s}" % (quote(self._call.provider), compact(raw))
+        self._call.beside("source", payload, named=False)

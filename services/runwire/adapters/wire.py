@@ -1,0 +1,102 @@
+"""The frame of every adapter: bytes to events, and whatever goes wrong on the way to a failed end."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal
+
+import msgspec
+
+from runwire.adapters.base import MAX_EVENT, Emitted, Framing
+from runwire.adapters.call import Call
+from runwire.adapters.failures import cut_off, undecodable
+from runwire.adapters.framing import Framed
+from runwire.adapters.opaque import repaired
+from runwire.adapters.sse import DONE, WireEvent
+from runwire.adapters.values import TooLarge
+from runwire_schemas.raw import Failure
+from runwire_schemas.record import UsageRule
+
+
+class WireAdapter(ABC):
+    """What is common to all protocols. A protocol reads events (`_read`) and says how a body without its end ends."""
+
+    usage: ClassVar[UsageRule]
+    provider: ClassVar[str]
+
+    def __init__(self, framing: Framing | None = None, limit: int = MAX_EVENT) -> None:
+        self._framed = Framed(framing, limit)
+        self._limit = limit
+        self._closed = False
+        self._call = Call(self.provider)
+
+    def feed(self, data: bytes) -> list[Emitted]:
+        """See `Adapter.feed`. What follows the end of the call is ignored."""
+        if not data or self._call.finished:
+            return []
+        events: list[WireEvent] = []
+        try:
+            self._framed.feed(data, events)
+        except TooLarge:
+            self._events(events)
+            self._call.fail(Failure(message=f"one event is larger than {self._limit} bytes", code="event-too-large"))
+        else:
+            self._events(events)
+        return self._call.take()
+
+    def feed_json(self, event: bytes) -> list[Emitted]:
+        """See `Adapter.feed_json`."""
+        if not self._call.finished:
+            self._events([WireEvent("", event)])
+        return self._call.take()
+
+    def close(self) -> list[Emitted]:
+        """See `Adapter.close`."""
+        if self._closed or self._call.finished:
+            return []
+        self._closed = True
+        events: list[WireEvent] = []
+        try:
+            self._framed.close(events)
+        except TooLarge:
+            self._call.fail(Failure(message=f"one event is larger than {self._limit} bytes", code="event-too-large"))
+        self._events(events)
+        if not self._call.finished:
+            self._end_of_body()
+        return self._call.take()
+
+    def _events(self, events: list[WireEvent]) -> None:
+        call = self._call
+        for name, data in events:
+            if call.finished:
+                return
+            try:
+                self._read(name, data)
+            except (msgspec.DecodeError, RecursionError):
+                self._read_again(name, data)
+
+    def _read_again(self, name: str, data: bytes) -> None:
+        """An event that is no JSON: repaired where only its strings are broken, else the end of the call."""
+        text = data.strip()
+        if not text:
+            return
+        if text == DONE:
+            self._done()
+            return
+        try:
+            self._read(name, repaired(text))
+        except (msgspec.DecodeError, RecursionError):
+            # An event at the end of the body that stops in the middle is a body that was cut, not a broken event.
+            self._call.fail(cut_off("it ends inside an event") if self._closed else undecodable(text), self._cut_kind())
+
+    def _cut_kind(self) -> Literal["error", "aborted"]:
+        return "aborted" if self._closed else "error"
+
+    @abstractmethod
+    def _read(self, name: str, data: bytes) -> None:
+        """One event. Raises msgspec.DecodeError if it is no JSON; anything else it does not understand, it keeps."""
+
+    def _done(self) -> None:
+        """`[DONE]`: not an end unless the protocol says so."""
+
+    @abstractmethod
+    def _end_of_body(self) -> None:
+        """The body is over and the call is not."""
