@@ -22,8 +22,9 @@ def code_lines(source: str, nodes: list[ast.stmt]) -> set[int]:
     for top in nodes:
         spans.update(range(top.lineno, (top.end_lineno or top.lineno) + 1))
         for node in ast.walk(top):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-                docs.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            constant = node.value if isinstance(node, ast.Expr) else None
+            if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
+                docs.update(range(constant.lineno, (constant.end_lineno or constant.lineno) + 1))
     return {n for n in spans - docs if (text := lines[n - 1].strip()) and not text.startswith("#")}
 
 

@@ -9,6 +9,8 @@ import re
 from binascii import crc_hqx
 from typing import Final, NamedTuple
 
+import msgspec
+
 DEFAULT_PREFIX: Final = "rw"
 ENFORCER_GROUP: Final = "enforcer"
 
@@ -18,7 +20,7 @@ def partition_of(run_id: str, partitions: int) -> int:
     return crc_hqx(run_id.encode(), 0) % partitions
 
 
-class PartitionKeys(NamedTuple):
+class PartitionKeys(msgspec.Struct, frozen=True, kw_only=True):
     """The fixed keys of one partition; `lease`, `state`, `log` and `kept` are made on demand."""
 
     tag: str
@@ -103,25 +105,29 @@ class KeySpec(NamedTuple):
 
 # `P` stands for `{prefix:<partition>}`, `R` for the prefix.
 CATALOGUE: Final[tuple[KeySpec, ...]] = (
-    KeySpec("raw", "P:raw", "stream", "producers", "trimmed below all positions, holds and the raw horizon", False),
-    KeySpec("kept", "P:kept:<run>", "stream", "enforcer", "TTL of evidence, at most 16 MiB a run", True),
-    KeySpec("run log", "P:run:<run>:<attempt>", "stream", "enforcer", "TTL after the end of the run", True),
-    KeySpec("chunks", "P:chunks", "stream", "enforcer", "trimmed like raw", False),
-    KeySpec("state", "P:state:<run>", "hash", "enforcer", "tombstone TTL after the end of the run", True),
-    KeySpec("open", "P:open", "zset", "enforcer", "an entry goes with its run's end", False),
-    KeySpec("evidence", "P:evidence", "stream", "enforcer", "trimmed by age and count", False),
-    KeySpec("outbox", "P:outbox", "stream", "enforcer", "an entry goes once its event is published", False),
-    KeySpec("index", "P:index", "zset", "enforcer", "an entry goes with its run's log", False),
-    KeySpec("expiring", "P:expiring", "zset", "enforcer", "an entry goes with its run's log", False),
-    KeySpec("holds", "P:holds", "hash", "enforcer", "a field goes with the reason to keep raw records", False),
-    KeySpec("lease", "P:lease:<group>", "hash", "group members", "for ever: an expiring fence could repeat", False),
-    KeySpec("position", "P:pos:raw", "hash", "group owners", "for ever: the registry of groups", False),
-    KeySpec("position", "P:pos:chunks", "hash", "group owners", "for ever: the registry of groups", False),
-    KeySpec("meta", "R:meta", "hash", "first process to start", "for ever", False),
-    KeySpec("members", "R:members:<group>", "zset", "group members", "an entry goes with its heartbeat", False),
-    KeySpec("events", "R:events", "stream", "enforcer", "MAXLEN ~ 100,000", False),
-    KeySpec("commands", "R:commands", "stream", "operators", "MAXLEN ~ 100,000", False),
-    KeySpec("continuations", "R:continuations", "stream", "tasks", "MAXLEN ~ 100,000", False),
+    KeySpec(
+        "raw", "P:raw", "stream", "producers", "trimmed below all positions, holds and the raw horizon", expires=False
+    ),
+    KeySpec("kept", "P:kept:<run>", "stream", "enforcer", "TTL of evidence, at most 16 MiB a run", expires=True),
+    KeySpec("run log", "P:run:<run>:<attempt>", "stream", "enforcer", "TTL after the end of the run", expires=True),
+    KeySpec("chunks", "P:chunks", "stream", "enforcer", "trimmed like raw", expires=False),
+    KeySpec("state", "P:state:<run>", "hash", "enforcer", "tombstone TTL after the end of the run", expires=True),
+    KeySpec("open", "P:open", "zset", "enforcer", "an entry goes with its run's end", expires=False),
+    KeySpec("evidence", "P:evidence", "stream", "enforcer", "trimmed by age and count", expires=False),
+    KeySpec("outbox", "P:outbox", "stream", "enforcer", "an entry goes once its event is published", expires=False),
+    KeySpec("index", "P:index", "zset", "enforcer", "an entry goes with its run's log", expires=False),
+    KeySpec("expiring", "P:expiring", "zset", "enforcer", "an entry goes with its run's log", expires=False),
+    KeySpec("holds", "P:holds", "hash", "enforcer", "a field goes with the reason to keep raw records", expires=False),
+    KeySpec(
+        "lease", "P:lease:<group>", "hash", "group members", "for ever: an expiring fence could repeat", expires=False
+    ),
+    KeySpec("position", "P:pos:raw", "hash", "group owners", "for ever: the registry of groups", expires=False),
+    KeySpec("position", "P:pos:chunks", "hash", "group owners", "for ever: the registry of groups", expires=False),
+    KeySpec("meta", "R:meta", "hash", "first process to start", "for ever", expires=False),
+    KeySpec("members", "R:members:<group>", "zset", "group members", "an entry goes with its heartbeat", expires=False),
+    KeySpec("events", "R:events", "stream", "enforcer", "MAXLEN ~ 100,000", expires=False),
+    KeySpec("commands", "R:commands", "stream", "operators", "MAXLEN ~ 100,000", expires=False),
+    KeySpec("continuations", "R:continuations", "stream", "tasks", "MAXLEN ~ 100,000", expires=False),
 )
 
 

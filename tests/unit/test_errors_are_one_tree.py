@@ -1,6 +1,7 @@
 """Every error has its own code and message, and the tree drawn in the docstring is the real one."""
 
 import pytest
+
 from runwire import errors
 from runwire_schemas.errors import RunwireError
 

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+
 from runwire.errors import SettingInvalid, SettingUnknown
 from runwire.settings import Settings, load
 

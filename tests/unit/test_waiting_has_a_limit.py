@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+
 from helpers import corpus, left_out, wait_until, wait_until_sync
 
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from runwire_schemas import record as records
 from runwire_schemas.record import Malformed, Record, fields_of, parse
 
