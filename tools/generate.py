@@ -74,12 +74,12 @@ def settings_table() -> str:
 def between(path: Path, name: str, table: str) -> str:
     """The page with the part between its two marks replaced."""
     page = path.read_text(encoding="utf-8")
-    begin, end = f"<!-- generated: {name} -->\n", f"\n<!-- end: {name} -->"
+    begin, end = f"<!-- generated: {name} -->\n", f"<!-- end: {name} -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         message = f"{path}: the marks of the generated part {name} are not there exactly once"
         raise SystemExit(message)
     head, rest = page.split(begin)
-    return head + begin + table + end + rest.split(end)[1]
+    return head + begin + table + "\n" + end + rest.split(end)[1]
 
 
 def pretty(value: dict[str, Any]) -> str:
