@@ -104,8 +104,8 @@ def _check_persistence(info: Mapping[str, str], at: str, unchecked: list[str]) -
         unchecked.append("appendonly")
     elif enabled != "1":
         raise PersistenceDisabled(
-            f"{at} keeps no append-only file: what was acknowledged would be lost with the process. Set appendonly yes, "
-            "or allow it with RUNWIRE_ALLOW_NO_PERSISTENCE=1"
+            f"{at} keeps no append-only file: what was acknowledged would be lost with the process. Set appendonly "
+            "yes, or allow it with RUNWIRE_ALLOW_NO_PERSISTENCE=1"
         )
 
 
@@ -124,8 +124,8 @@ async def _check_meta(link: Link, keys: Keys, partitions: int) -> None:
     count, wire = _numbers(stored)
     if count != partitions:
         raise PartitionMismatch(
-            f"{keys.meta} on {link.address} says {count} partitions, this process is set to {partitions}. A run's place "
-            f"depends on the count: set RUNWIRE_PARTITIONS={count}, or choose another RUNWIRE_PREFIX"
+            f"{keys.meta} on {link.address} says {count} partitions, this process is set to {partitions}. A run's "
+            f"place depends on the count: set RUNWIRE_PARTITIONS={count}, or choose another RUNWIRE_PREFIX"
         )
     if wire != WIRE_VERSION:
         raise WireMismatch(

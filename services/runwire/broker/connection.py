@@ -248,8 +248,9 @@ class Link:
         if self._address.get("connection_class") is not SSLConnection:
             return None
         options = {name: value for name, value in self._address.items() if name.startswith("ssl_")}
-        # redis-py leaves the result untyped.
-        return cast("Callable[[], ssl.SSLContext]", SSLConnection(**options).ssl_context.get)()  # pyright: ignore[reportUnknownMemberType]
+        # redis-py leaves the type of what it makes unsaid.
+        context: ssl.SSLContext = cast("Any", SSLConnection(**options).ssl_context).get()
+        return context
 
     async def _greet(self) -> None:
         at = self._address
