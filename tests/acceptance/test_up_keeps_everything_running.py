@@ -5,10 +5,9 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
-from acceptance.processes import Run, Up
+from acceptance.processes import Run, Up, process_table
 from helpers import wait_until_sync
 
 pytestmark = pytest.mark.timeout(120)
@@ -26,10 +25,10 @@ def test_data_survives_a_restart(start_up: Callable[..., Up], run: Run, answer: 
 
 def test_sigterm_leaves_no_process_behind(start_up: Callable[..., Up]) -> None:
     up = start_up("--enforcers", "2")
-    children = up.children()
-    assert {child.pid for child in children} >= {up.ready["server_pid"], *up.ready["enforcer_pids"]}
+    children = up.descendants()
+    assert children >= {up.ready["server_pid"], *up.ready["enforcer_pids"]}
     assert up.stop(signal.SIGTERM) == 0
-    assert [child for child in children if child.is_running()] == []
+    assert children & process_table().keys() == set()
 
 
 def test_a_second_up_on_the_same_folder_is_refused(start_up: Callable[..., Up], run: Run) -> None:
@@ -62,10 +61,10 @@ def test_an_up_that_was_killed_leaves_nothing_that_the_next_one_cannot_take_over
 ) -> None:
     first = start_up()
     assert run("publish", str(answer), "-p", "openai-chat", "--run", "kept").code == 0
-    enforcers = [psutil.Process(pid) for pid in first.ready["enforcer_pids"]]
+    enforcers = set(first.ready["enforcer_pids"])
     first.process.kill()
     first.process.wait()
-    wait_until_sync(lambda: not any(one.is_running() for one in enforcers), "its enforcers end with it", 10)
+    wait_until_sync(lambda: not enforcers & process_table().keys(), "its enforcers end with it", 10)
     start_up()
     assert run("tail", "kept", "--json").json_lines()[-1]["chunk"]["type"] == "finish"
-    assert not psutil.pid_exists(first.ready["server_pid"])
+    assert first.ready["server_pid"] not in process_table()

@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import msgspec
 
 from runwire.cli.failures import CommandError, FileUnreadable, NotJson, ProviderUnclear
 from runwire_schemas.record import ENFORCER_SRC, Kind, UsageRule
+
+if TYPE_CHECKING:
+    from runwire.adapters import Adapter
 
 RAW: Final = "raw"
 RECORD: Final = "record"
@@ -79,23 +82,23 @@ def run_id_of(file: str) -> str:
 
 
 def events(stream: BinaryIO, provider: str, choice: int) -> Iterator[Event]:
-    """The records of one call: `provider` is an adapter's name or `raw`. UnknownProvider lists the adapters."""
-    if provider == RAW:
-        return _raw_events(stream)
+    """The records of one call: `provider` is an adapter's name. A body that is cut off ends as aborted.
+
+    Raises UnknownProvider, which lists the adapters, before anything is read.
+    """
     from runwire.adapters import adapter
 
-    return _adapter_events(stream, provider, adapter(provider, choice=choice).usage, choice)
+    return _adapted(stream, adapter(provider, choice=choice))
 
 
 def _raw_events(stream: BinaryIO) -> Iterator[Event]:
+    """The lines as they are: what a file leaves unfinished stays so."""
     for number, line in _lines(stream):
         yield Event(number, "provider", line, "required")
 
 
-def _adapter_events(stream: BinaryIO, provider: str, usage: UsageRule, choice: int) -> Iterator[Event]:
-    from runwire.adapters import adapter
-
-    wire = adapter(provider, choice=choice)
+def _adapted(stream: BinaryIO, wire: "Adapter") -> Iterator[Event]:
+    usage = wire.usage
     numbers = count(1)
     for data in iter(lambda: read_some(stream), b""):
         for emitted in wire.feed(data):
@@ -119,7 +122,8 @@ def entries(
         return
     head = [b"run", run_id.encode(errors="surrogateescape"), b"src", b"check", b"epoch", b"0", b"seq"]
     declared = False
-    for seq, event in enumerate(events(stream, provider, choice), 1):
+    found = _raw_events(stream) if provider == RAW else events(stream, provider, choice)
+    for seq, event in enumerate(found, 1):
         fields = [*head, b"%d" % seq, b"kind", event.kind.encode(), b"call", CALL.encode(), b"body", event.body]
         if not declared:
             fields += [b"usage", event.usage.encode()]
