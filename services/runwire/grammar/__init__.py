@@ -1,1 +1,7 @@
-""""""
+"""The grammar: records of one run in, numbered chunks and evidence out. Pure: no I/O, no clock, no randomness."""
+
+from runwire.grammar.limits import Limits
+from runwire.grammar.machine import GRAMMAR_VERSION, Produced, RunMachine
+from runwire.grammar.records import refuse_unnamed
+
+__all__ = ["GRAMMAR_VERSION", "Limits", "Produced", "RunMachine", "refuse_unnamed"]
