@@ -6,13 +6,14 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypeVar, overload
 
 import pytest
 
 __all__ = ["PROJECT", "corpus", "left_out", "wait_until", "wait_until_sync"]
 
 T = TypeVar("T")
+Ignored = type[Exception] | tuple[type[Exception], ...]
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -21,12 +22,20 @@ _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.1
 
 
+@overload
+async def wait_until(
+    predicate: Callable[[], Awaitable[T]], description: str, limit: float = ..., *, ignoring: Ignored = ...
+) -> T: ...
+@overload
+async def wait_until(
+    predicate: Callable[[], T], description: str, limit: float = ..., *, ignoring: Ignored = ...
+) -> T: ...
 async def wait_until(
     predicate: Callable[[], T | Awaitable[T]],
     description: str,
     limit: float = 10.0,
     *,
-    ignoring: type[Exception] | tuple[type[Exception], ...] = (),
+    ignoring: Ignored = (),
 ) -> T:
     """Wait until `predicate` (plain or async) gives something true and return that.
 
@@ -56,7 +65,7 @@ def wait_until_sync(
     description: str,
     limit: float = 10.0,
     *,
-    ignoring: type[Exception] | tuple[type[Exception], ...] = (),
+    ignoring: Ignored = (),
 ) -> T:
     """`wait_until` for a test without a loop, for example one that watches a process."""
     deadline, pause = time.monotonic() + limit, _FIRST_PAUSE_S
