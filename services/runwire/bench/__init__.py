@@ -1,0 +1,1 @@
+"""The benchmark: what the enforcer costs beside the cheapest thing that could stand in its place."""

@@ -1,0 +1,93 @@
+"""Everything the broker holds at the end, read once nothing writes any more."""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final, cast
+
+import msgspec
+
+from runwire.broker.connection import Link
+from runwire_schemas.keys import Keys, spec_of
+
+from .history import LogEntry, RawEntry, Stored
+
+PAGE: Final = 2000
+_Entries = list[tuple[bytes, list[bytes]]]
+
+
+async def read_stored(link: Link, keys: Keys, partitions: int) -> Stored:
+    """Raw streams, run logs, partition logs, TTLs of all keys and the runs that still wait for a deadline."""
+    expiry = await _expiry(link)
+    raw: dict[int, Sequence[RawEntry]] = {}
+    partition_logs: dict[str, list[bytes]] = defaultdict(list)
+    still_open: set[str] = set()
+    for number in range(partitions):
+        names = keys.partition(number)
+        raw[number] = [_raw(entry_id, fields) async for entry_id, fields in entries_of(link, names.raw)]
+        async for _, fields in entries_of(link, names.chunks):
+            named = dict(zip(fields[::2], fields[1::2], strict=True))
+            partition_logs[named[b"run"].decode()] += msgspec.msgpack.decode(
+                named[b"d"], type=list[bytes], strict=False
+            )
+        still_open |= {bytes(run).decode() for run in cast("list[bytes]", await link.call("ZRANGE", names.open, 0, -1))}
+    return Stored(raw, await _logs(link, keys, expiry), partition_logs, expiry, frozenset(still_open))
+
+
+async def entries_of(link: Link, stream: str) -> AsyncIterator[tuple[bytes, list[bytes]]]:
+    """All entries of a stream, page by page."""
+    start = "-"
+    while page := cast("_Entries", await link.call("XRANGE", stream, start, "+", "COUNT", PAGE)):
+        for entry in page:
+            yield entry[0], entry[1]
+        start = f"({page[-1][0].decode()}"
+
+
+def _raw(entry_id: bytes, fields: list[bytes]) -> RawEntry:
+    named = dict(zip(fields[::2], fields[1::2], strict=True))
+    call = named.get(b"call")
+    return RawEntry(
+        id=entry_id.decode(),
+        run=named.get(b"run", b"").decode(),
+        call=call.decode() if call is not None else None,
+        body=named.get(b"body", b""),
+        fields=fields,
+    )
+
+
+async def _logs(link: Link, keys: Keys, expiry: dict[str, int]) -> dict[str, list[LogEntry]]:
+    logs: dict[str, list[LogEntry]] = {}
+    for key in expiry:
+        spec = spec_of(key, keys.prefix)
+        if spec is not None and spec.name == "run log":
+            run = key.split(":run:", 1)[1].rpartition(":")[0]
+            logs[run] = [LogEntry(i.decode(), fields[1]) async for i, fields in entries_of(link, key)]
+    return logs
+
+
+async def _expiry(link: Link) -> dict[str, int]:
+    expiry: dict[str, int] = {}
+    cursor = b"0"
+    while True:
+        reply = cast("list[Any]", await link.call("SCAN", cursor, "COUNT", PAGE))
+        cursor, found = cast("bytes", reply[0]), cast("list[bytes]", reply[1])
+        for key, left in zip(found, await link.call_many([("PTTL", key) for key in found]), strict=True):
+            expiry[key.decode()] = cast("int", left)
+        if cursor == b"0":
+            return expiry
+
+
+async def unread(link: Link, keys: Keys, partitions: int, group: str) -> int:
+    """Raw records that no commit has covered, plus runs that still wait for a deadline."""
+    commands: list[tuple[str, ...]] = []
+    for names in map(keys.partition, range(partitions)):
+        commands += [("XINFO", "STREAM", names.raw), ("HGET", names.pos_raw, f"{group}:n"), ("ZCARD", names.open)]
+    replies = await link.call_many(commands)
+    waiting = 0
+    for at in range(0, len(replies), 3):
+        written, read, runs = replies[at : at + 3]
+        if isinstance(written, list):
+            flat = cast("list[Any]", written)
+            added = cast("int", dict(zip(flat[::2], flat[1::2], strict=True))[b"entries-added"])
+            waiting += added - int(cast("bytes", read or b"0"))
+        waiting += cast("int", runs)
+    return waiting
