@@ -6,6 +6,7 @@ set -eu
 say() { printf '%s\n' "runwire: $*" >&2; }
 
 works() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+makes_venvs() { "$1" -c 'import venv, ensurepip' >/dev/null 2>&1; }
 
 # The oldest supported version first: what works there works on the later ones, and all wheels exist for it.
 # A name may exist without working (version managers put placeholders on PATH), so each is run.
@@ -13,7 +14,9 @@ if [ -n "${PYTHON:-}" ]; then
     works "$PYTHON" || { say "PYTHON=$PYTHON is not Python 3.11 or later"; exit 1; }
 else
     for name in python3.11 python3.12 python3.13 python3.14 python3; do
-        if works "$name"; then PYTHON=$name; break; fi
+        works "$name" || continue
+        PYTHON=${PYTHON:-$name}
+        if makes_venvs "$name"; then PYTHON=$name; break; fi
     done
     if [ -z "${PYTHON:-}" ]; then
         say "no Python 3.11 or later found (python3 is $(python3 -V 2>&1 || true))."
@@ -23,7 +26,7 @@ else
 fi
 
 version=$("$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-if ! "$PYTHON" -c 'import venv, ensurepip' >/dev/null 2>&1; then
+if ! makes_venvs "$PYTHON"; then
     say "$PYTHON cannot make virtual environments: its module ensurepip is missing."
     say "On Debian and Ubuntu: apt-get install python$version-venv    (or python3-venv)"
     exit 1

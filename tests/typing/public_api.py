@@ -1,0 +1,46 @@
+"""What type checkers must see of the public API. Never executed: mypy and pyright read it."""
+
+from typing import assert_type
+
+from runwire.errors import CursorAhead, RunwireError
+from runwire.settings import Settings, load
+from runwire_schemas import chunks, control, keys
+from runwire_schemas.chunks.flow import FinishPayload
+from runwire_schemas.errors import RunwireError as Root
+from runwire_schemas.evidence import Evidence
+from runwire_schemas.record import Malformed, Record, fields_of, parse
+
+
+def the_edges(entry_id: bytes, fields: list[bytes], body: bytes) -> None:
+    parsed = parse(entry_id, fields)
+    assert_type(parsed, Record | Malformed)
+    if isinstance(parsed, Record):
+        assert_type(parsed.call, str | None)
+        assert_type(fields_of(parsed), list[bytes | str | int])
+    assert_type(chunks.decode(body), chunks.AnyChunk)
+    assert_type(control.decode(body), control.AnyControl)
+    assert_type(keys.Keys().partition(0).log("run"), str)
+    assert_type(keys.partition_of("run", 16), int)
+
+
+def a_chunk_is_narrowed_by_its_type(body: bytes) -> str:
+    match chunks.decode(body):
+        case chunks.TextDelta(payload=payload):
+            assert_type(payload.text, str)
+            return payload.text
+        case chunks.Finish(payload=payload):
+            assert_type(payload, FinishPayload)
+            return ""
+        case chunks.Data(type=name):
+            assert_type(name, str)
+            return name
+        case _:
+            return ""
+
+
+def settings_and_errors(environ: dict[str, str], evidence: Evidence, error: CursorAhead) -> None:
+    assert_type(load(environ), Settings)
+    assert_type(evidence.body, bytes | None)
+    assert_type(error.code, str)
+    root: type[Root] = RunwireError
+    assert_type(root.code, str)
