@@ -1,7 +1,9 @@
 """What type checkers must see of the public API. Never executed: mypy and pyright read it."""
 
-from typing import assert_type
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, assert_type
 
+from runwire import Call, Chunk, Producer, Reader, Run
 from runwire.errors import CursorAhead, RunwireError
 from runwire.settings import Settings, load
 from runwire_schemas import chunks, control, keys
@@ -44,3 +46,31 @@ def settings_and_errors(environ: dict[str, str], evidence: Evidence, error: Curs
     assert_type(error.code, str)
     root: type[Root] = RunwireError
     assert_type(root.code, str)
+
+
+async def publishing(url: str, wire: AsyncIterator[bytes]) -> None:
+    async with Producer(url) as producer:
+        assert_type(producer, Producer)
+        async with producer.run("run", mode="agent-loop", agent_id="a", thread_id="t") as run:
+            assert_type(run, Run)
+            assert_type(await run.send({"type": "finish", "reason": {"kind": "stop"}}, call="c1"), None)
+            assert_type(await run.agent(b"{}", call="c1"), None)
+            assert_type(await run.heartbeat(), None)
+            async with run.call("c2", usage="optional") as call:
+                assert_type(call, Call)
+                assert_type(await call.send(b"{}"), None)
+        await producer.publish_bytes("other", "anthropic", wire)
+        assert_type(await producer.flush(), None)
+
+
+async def reading(url: str) -> None:
+    async with Reader(url) as reader:
+        chunks_of_run = reader.run("run", after="2.7", wait=1.0)
+        assert_type(chunks_of_run, AsyncGenerator[Chunk, None])
+        async for chunk in chunks_of_run:
+            assert_type(chunk.cursor, str)
+            assert_type(chunk.seq, int)
+            assert_type(chunk.attempt, int)
+            assert_type(chunk.data, bytes)
+            assert_type(chunk.type, str)
+            assert_type(chunk.json(), Any)
