@@ -101,7 +101,7 @@ def parse(entry_id: bytes, fields: list[bytes]) -> Record | Malformed:  # long: 
     if (
         (known_run := _names.get(run)) is None
         or (known_source := _names.get(src)) is None
-        or (known_call := _calls.get(call)) is None
+        or ((known_call := _calls.get(call)) is None and (call is not None or kind == b"provider"))
         or (known_epoch := _epochs.get(epoch)) is None
         or not (seq and seq.isdigit() and len(seq) < MAX_INT_DIGITS and (number := int(seq)))
         or not (ts is None or (ts.isdigit() and len(ts) < MAX_INT_DIGITS))
@@ -113,7 +113,7 @@ def parse(entry_id: bytes, fields: list[bytes]) -> Record | Malformed:  # long: 
     ):
         return _judge(entry_id, layout.problem, values)
     return Record(
-        entry_id.decode(),
+        entry_id.decode("latin-1"),
         known_run,
         known_kind,
         known_source,
@@ -153,7 +153,7 @@ def _judge(entry_id: bytes, problem: str | None, values: tuple[bytes | None, ...
         source = _source(src)
         unnumbered = source == ENFORCER_SRC
         return Record(
-            id=entry_id.decode(errors="replace"),
+            id=entry_id.decode("latin-1"),
             run=_run(run, source),
             kind=(known := _kind(kind, source)),
             src=source,
@@ -168,7 +168,7 @@ def _judge(entry_id: bytes, problem: str | None, values: tuple[bytes | None, ...
     except _UnfitError as unfit:
         source_read = _attempt(lambda: _source(src))
         return Malformed(
-            id=entry_id.decode(errors="replace"),
+            id=entry_id.decode("latin-1"),
             reason=str(unfit),
             run=_attempt(lambda: _run(run, source_read or "")),
             src=source_read,

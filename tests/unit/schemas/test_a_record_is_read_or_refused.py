@@ -208,6 +208,20 @@ def test_a_name_that_passed_for_one_field_does_not_open_another() -> None:
     assert "reserved" in malformed(src=b"~child").reason
 
 
+def test_only_a_provider_record_needs_a_call_also_when_all_else_is_familiar() -> None:
+    for _ in range(2):
+        assert record(kind=b"agent", call=None).call is None
+        assert record(kind=b"control", call=None).call is None
+        assert "call is missing" in malformed(call=None).reason
+
+
+def test_an_entry_id_of_any_bytes_is_kept() -> None:
+    record()
+    parsed = parse(b"\xff-1", flat({}))
+    assert isinstance(parsed, Record)
+    assert parsed.id == "\xff-1"
+
+
 def test_the_caches_are_bounded() -> None:
     for number in range(20_000):
         record(run=b"r%d" % number, call=b"c%d" % number, epoch=b"%d" % number)
