@@ -1,7 +1,7 @@
 """The one-liners: a provider's response goes through its adapter into a call of a run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Final, Literal, NamedTuple, TypeVar
 
@@ -78,7 +78,7 @@ async def _send(call: Call, emitted: Iterable[Emitted]) -> int:
 
 
 @asynccontextmanager
-async def _alive(run: Run) -> AsyncIterator[None]:
+async def _alive(run: Run) -> AsyncGenerator[None, None]:
     """Heartbeats while nothing else is sent."""
 
     async def beat() -> None:

@@ -152,7 +152,7 @@ class Call:
     def __init__(self, run: Run, call: str, usage: UsageRule | None) -> None:
         self.id = call
         self._run = run
-        self._usage = usage
+        self._usage: UsageRule | None = usage
 
     async def send(self, chunk: ChunkLike, *, wait: bool = False) -> None:
         """Publish a raw chunk of this call."""
@@ -164,8 +164,7 @@ class Call:
 
     async def put(self, kind: Kind, body: bytes, *, wait: bool = False) -> None:
         """Publish a record of this call as it is; the first one declares its usage rule."""
-        usage = self._usage
-        await self._run.put(kind, body, self.id, usage=usage, wait=wait)
+        await self._run.put(kind, body, self.id, usage=self._usage, wait=wait)
         self._usage = None
 
     async def __aenter__(self) -> Self:

@@ -211,7 +211,8 @@ class Sender:
         self._wake.set()
 
     def _settle(self, lane: Lane, replies: list[Reply], batch: Batch) -> None:
-        match outcome_of(replies, batch.count):
+        outcome = outcome_of(replies, batch.count)
+        match outcome:
             case Stored():
                 self._good()
                 self.memory_full = False
@@ -228,8 +229,8 @@ class Sender:
             case Refused(reason):
                 error = PublishRefused(f"The server refused records of partition {lane.number}: {reason}.")
                 self._give_up(lane, lane.queue.give_up(), error)
-            case other:
-                assert_never(other)
+            case _:
+                assert_never(outcome)
         self._busy.add(lane)
 
     def _judge_lag(self, lane: Lane, info: Reply, count: Reply) -> None:

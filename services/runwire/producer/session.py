@@ -54,23 +54,24 @@ async def open_session(url: str, name: str, keys: Keys, options: ProducerOptions
 
 def refusal(text: str, address: str) -> LinkLost | PublishRefused:
     """The error for an error reply outside a batch."""
-    match judge(text):
+    outcome = judge(text)
+    match outcome:
         case Refused(reason):
             return PublishRefused(f"The server at {address} answered: {reason}. Nothing was published since.")
         case Full(reason) | Unusable(reason):
             return LinkLost(f"the server at {address} cannot be used now: {reason}")
         case Stored():
             raise AssertionError(text)
-        case other:
-            assert_never(other)
+        case _:
+            assert_never(outcome)
 
 
 def identity_of(info: Reply) -> ServerIdentity | None:
     """The identity in an INFO reply; None where the server does not let this user ask."""
     if not isinstance(info, bytes):
         return None
-    told = dict(line.partition(b":")[::2] for line in info.splitlines() if line.partition(b":")[0] in _MARKS)
-    found = {name.decode(): value.decode(errors="replace") for name, value in told.items()}
+    told = (line.partition(b":") for line in info.splitlines())
+    found = {name.decode(): value.decode(errors="replace") for name, _, value in told if name in _MARKS}
     return ServerIdentity(found.get("run_id"), found.get("role"), found.get("master_replid"))
 
 

@@ -62,9 +62,9 @@ def event_json(event: object) -> bytes:
         return msgspec.json.encode(event)
     # The official SDKs' models: to_json leaves out what the provider did not send.
     for name, arguments in (("to_json", {"indent": None}), ("model_dump_json", {"exclude_unset": True})):
-        method = getattr(event, name, None)
+        method: Callable[..., object] | None = getattr(event, name, None)
         if callable(method):
-            return str(cast("Callable[..., object]", method)(**arguments)).encode()
+            return str(method(**arguments)).encode()
     raise RecordInvalid(f"{type(event).__name__} is no event: neither a mapping, JSON, nor has it to_json().")
 
 
@@ -75,7 +75,7 @@ def _opened(source: object) -> object:
         if callable(method):
             return cast("Callable[[], object]", method)()
     if isinstance(source, AsyncIterable):
-        return source
+        return cast("object", source)
     # read1 gives what is there; read waits for all of it, which would hold back a live stream.
     read = getattr(source, "read1", None) or getattr(source, "read", None)
     return _read(cast("Callable[[int], Any]", read)) if callable(read) else source
