@@ -1,1 +1,1 @@
-""""""
+"""The enforcer: a node that turns records into enforced, numbered chunks."""

@@ -1,0 +1,106 @@
+"""Reads: one blocking call over all partitions of a worker, and ahead of the commits. One task, one connection."""
+
+import asyncio
+from typing import cast
+
+from runwire.broker.connection import Command, Link, Reply, ServerError
+from runwire.broker.desk import Desk
+from runwire.broker.partition import Partition
+from runwire.broker.reading import Appetite, Entry, Linger, Pace, entry_bytes
+from runwire.errors import LinkLost
+
+Streams = list[tuple[bytes, list[Entry]]]
+
+
+class Intake:
+    """Fills the backlogs. Reading changes nothing on the server, so a paused worker takes nothing away."""
+
+    def __init__(self, desk: Desk, link: Link, side: Link) -> None:
+        """`side` is another connection, to end a blocking read that a new partition must not wait for."""
+        self._desk = desk
+        self._link = link
+        self._side = side
+        self._client_id = 0
+        self._blocked = False
+        self._appetite = Appetite(desk.settings.read_records)
+        self._pace = Pace(Linger(), asyncio.get_running_loop().time())
+        self._by_key = {desk.source(p.keys).encode(): p for p in desk.partitions}
+
+    async def run(self) -> None:
+        """Until cancelled. Raises LinkLost."""
+        clock = asyncio.get_running_loop().time
+        self._client_id = cast("int", await self._link.call("CLIENT", "ID"))
+        while True:
+            self._desk.intake_wake.clear()
+            flowing = self._desk.flowing()
+            count = self._appetite.count(len(flowing))
+            hungry = [] if self._desk.draining else [p for p in flowing if len(p.backlog) < count]
+            block = len(hungry) == len(flowing)
+            records = await self._read(hungry, count, block=block) if hungry else 0
+            if records:
+                pause = self._pace.read(records, clock())
+                # Without a pause the loop still turns once, so that the worker gets what came.
+                await asyncio.sleep(pause)
+            elif not (hungry and block):
+                await self._rest()
+
+    def wake(self) -> None:
+        """A partition was taken: it must not wait for the read on the others to end."""
+        self._desk.intake_wake.set()
+        if self._blocked:
+            try:
+                done = self._side.send_many([("CLIENT", "UNBLOCK", self._client_id)])
+            except LinkLost:
+                return  # whoever uses that connection next ends the spell
+            done.add_done_callback(_hear)
+
+    async def _rest(self) -> None:
+        """Until the worker made room or a partition was taken; never longer than a read would block."""
+        try:
+            async with asyncio.timeout(self._desk.settings.block_ms / 1000):
+                await self._desk.intake_wake.wait()
+        except TimeoutError:
+            pass
+
+    async def _read(self, hungry: list[Partition], count: int, *, block: bool) -> int:
+        generations = [p.generation for p in hungry]
+        wait = ("BLOCK", self._desk.settings.block_ms) if block else ()
+        keys = [self._desk.source(p.keys) for p in hungry]
+        command: Command = ("XREAD", *wait, "COUNT", count, "STREAMS", *keys, *(p.backlog.last_read for p in hungry))
+        self._blocked = block
+        try:
+            reply = await self._link.call(*command)
+        finally:
+            self._blocked = False
+        if reply is None:
+            return 0
+        if not isinstance(reply, list):
+            raise ServerError(f"XREAD answered {reply!r:.100}")
+        return self._store(cast("Streams", reply), dict(zip(hungry, generations, strict=True)), count)
+
+    def _store(self, streams: Streams, generations: dict[Partition, int], count: int) -> int:
+        now = asyncio.get_running_loop().time()
+        records = largest = 0
+        full = False
+        for key, entries in streams:
+            partition = self._by_key[key]
+            # Sizes only steer the next COUNT: the ends of a read stand for its middle.
+            largest = max(
+                largest, entry_bytes(entries[0]), entry_bytes(entries[-1]), entry_bytes(entries[len(entries) // 2])
+            )
+            full = full or len(entries) == count
+            if partition.generation != generations[partition]:
+                continue
+            if partition.idle:
+                partition.lease.progress_at = now
+            partition.backlog.extend(entries)
+            records += len(entries)
+        self._appetite.saw(largest, full=full)
+        self._desk.worker_wake.set()
+        return records
+
+
+def _hear(done: "asyncio.Future[list[Reply]]") -> None:
+    """Fetch the outcome: an error here is the next user's to meet, not an unheard exception."""
+    if not done.cancelled():
+        done.exception()

@@ -1,0 +1,85 @@
+"""One partition as this worker holds it: its lease, what waits unread, what is on its way to the server."""
+
+from runwire.broker.leases import Event, Lease, State
+from runwire.broker.reading import Backlog, Entry
+from runwire_schemas.keys import PartitionKeys
+
+IN_FLIGHT: int = 2  # one commit is applied while the next is made; more only lengthens the way back after a refusal
+ISOLATE_AT: int = 2  # vanished owners in a row until records are tried one by one
+QUARANTINE_AT: int = 4  # until the record that all of them died on is set aside
+
+
+class Partition:
+    """Mutable, and valid for one `generation`: whatever was begun under an older one is void."""
+
+    __slots__ = (
+        "backlog",
+        "condemned",
+        "generation",
+        "in_flight",
+        "isolate",
+        "keys",
+        "lag",
+        "lease",
+        "number",
+        "prev",
+        "suspect",
+    )
+
+    def __init__(self, number: int, keys: PartitionKeys) -> None:
+        self.number = number
+        self.keys = keys
+        self.lease = Lease(number)
+        self.backlog = Backlog(b"0-0")
+        self.generation = 0
+        self.in_flight = 0
+        self.lag = 0  # unread records, when last measured
+        self.prev = "0-0"  # where the next commit begins: ahead of the lease's position by what is in flight
+        self.isolate = False  # a record here crashes its handler: one record at a time until one commit succeeded
+        self.suspect = ""  # the record that a former owner was alone with when it vanished
+        self.condemned = ""  # the record that must be set aside
+
+    @property
+    def flowing(self) -> bool:
+        """Whether records are read and handled."""
+        return self.lease.state is State.OWNED
+
+    @property
+    def isolated(self) -> bool:
+        """Whether records go one by one, each alone with the process."""
+        return self.isolate or self.lease.attempts >= ISOLATE_AT
+
+    @property
+    def ready(self) -> bool:
+        """Whether a batch can be cut now."""
+        if not self.flowing or not len(self.backlog):
+            return False
+        return self.in_flight == 0 if self.isolated else self.in_flight < IN_FLIGHT
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing of this partition is in memory or on its way."""
+        return not self.in_flight and not len(self.backlog)
+
+    def taken(self) -> None:
+        """The lease was just taken: begin at its position."""
+        self.prev = self.lease.position
+        self.backlog = Backlog(self.prev.encode())
+
+    def void(self, event: Event) -> None:
+        """Everything in memory and on its way is void."""
+        self.lease.on(event)
+        self.generation += 1
+        self.in_flight = 0
+        self.backlog = Backlog(self.lease.position.encode())
+
+    def cut(self, records: int, size: int) -> list[Entry]:
+        """The next batch's entries."""
+        return self.backlog.cut(1 if self.isolated else records, size)
+
+    def condemns(self, first: str) -> bool:
+        """Whether the record `first`, the next one, must be set aside unread.
+
+        The count alone would not do: a process that dies on one partition's record vanishes from all its others too.
+        """
+        return first == self.condemned or (self.lease.attempts >= QUARANTINE_AT and first == self.suspect)
