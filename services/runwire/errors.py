@@ -134,7 +134,7 @@ class WireMismatch(ServerUnfit):
 
 
 class LibraryMismatch(ServerUnfit):
-    """The server holds a function library of the same name with other code. It is never replaced: find out whose it is."""
+    """The server holds a function library of the same name with other code, and it is never replaced."""
 
     code: ClassVar[str] = "library-mismatch"
 
@@ -158,7 +158,7 @@ class PublishError(RunwireError):
 
 
 class IdentityIncomplete(PublishError):
-    """A stable src needs an epoch that its owner raises at each restart, and an epoch needs a src. Give both or none."""
+    """A stable src needs an epoch that its owner raises at each restart, an epoch needs a src: give both or none."""
 
     code: ClassVar[str] = "identity-incomplete"
 

@@ -114,21 +114,36 @@ def load(environ: Mapping[str, str]) -> Settings:
 
 
 def _problem(settings: Settings) -> str | None:
-    if settings.renew_s * 3 > settings.lease_ttl_s:
-        return "lease_ttl_s is less than three times renew_s: one late renewal would lose the lease"
-    if settings.command_timeout_s >= settings.lease_ttl_s:
-        return "command_timeout_s is not below lease_ttl_s: an owner would learn of a lost reply after its lease"
-    if settings.block_ms / 1000 >= settings.command_timeout_s:
-        return "block_ms is not below command_timeout_s: an idle read would look like a lost connection"
-    if settings.backoff_min_s > settings.backoff_max_s:
-        return "backoff_min_s is above backoff_max_s"
-    if settings.tombstone_ttl_s < 2 * settings.raw_horizon_s:
-        return "tombstone_ttl_s is less than twice raw_horizon_s: a replayed record could open a finished run again"
-    if settings.tombstone_ttl_s < settings.log_ttl_s:
-        return "tombstone_ttl_s is below log_ttl_s: the log of a run would outlive what is known about the run"
-    if urlsplit(settings.redis_url).scheme not in ("redis", "rediss", "unix"):
-        return "redis_url does not begin with redis://, rediss:// or unix://"
-    return None
+    """The first rule between fields that is broken, if any."""
+    scheme = urlsplit(settings.redis_url).scheme
+    rules = (
+        (
+            settings.renew_s * 3 > settings.lease_ttl_s,
+            "lease_ttl_s is less than three times renew_s: one late renewal would lose the lease",
+        ),
+        (
+            settings.command_timeout_s >= settings.lease_ttl_s,
+            "command_timeout_s is not below lease_ttl_s: an owner would learn of a lost reply after its lease",
+        ),
+        (
+            settings.block_ms / 1000 >= settings.command_timeout_s,
+            "block_ms is not below command_timeout_s: an idle read would look like a lost connection",
+        ),
+        (settings.backoff_min_s > settings.backoff_max_s, "backoff_min_s is above backoff_max_s"),
+        (
+            settings.tombstone_ttl_s < 2 * settings.raw_horizon_s,
+            "tombstone_ttl_s is less than twice raw_horizon_s: a replayed record could open a finished run again",
+        ),
+        (
+            settings.tombstone_ttl_s < settings.log_ttl_s,
+            "tombstone_ttl_s is below log_ttl_s: the log of a run would outlive what is known about the run",
+        ),
+        (
+            scheme not in ("redis", "rediss", "unix"),
+            "redis_url does not begin with redis://, rediss:// or unix://",
+        ),
+    )
+    return next((text for broken, text in rules if broken), None)
 
 
 def _meant(field: str) -> str:
@@ -139,7 +154,7 @@ def _meant(field: str) -> str:
 
 
 def _named(problem: str, given: Mapping[str, str]) -> str:
-    """msgspec ends with `at `$.field``; people set variables."""
+    """What msgspec says ends with `at `$.field``; people set variables."""
     text, _, path = problem.partition(" - at `$.")
     field = path.rstrip("`")
     return f"{PREFIX}{field.upper()}={given[field]!r}: {text}" if field in given else text
