@@ -56,6 +56,9 @@ class _Line(msgspec.Struct):
     body_base64: str | msgspec.UnsetType = msgspec.UNSET
 
 
+# Not `Raw | None`: msgspec then decodes nothing but null.
+_NULL: Final = msgspec.Raw(b"null")
+
 _decode_line = msgspec.json.Decoder(_Line).decode
 _decode_any = msgspec.json.Decoder(msgspec.Raw).decode
 _decode_text = msgspec.json.Decoder(str).decode
@@ -195,12 +198,9 @@ def provider_of(file: str) -> str:
 
 
 class _Peek(msgspec.Struct):
-    type: msgspec.Raw = msgspec.Raw(b"null")
-    kind: msgspec.Raw | None = None
-    choices: msgspec.Raw | None = None
-    message: msgspec.Raw | None = None
-    delta: msgspec.Raw | None = None
-    content_block: msgspec.Raw | None = None
+    type: msgspec.Raw = _NULL
+    kind: msgspec.Raw = _NULL
+    choices: msgspec.Raw = _NULL
 
 
 def _provider_of_object(text: bytes) -> str | None:
@@ -209,10 +209,10 @@ def _provider_of_object(text: bytes) -> str | None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     kind = bytes(seen.type).strip(b'"').decode(errors="replace")
-    if seen.choices is not None:
+    if bytes(seen.choices).startswith(b"["):
         return "openai-chat"
     if kind in {"ping", "message_start", "message_delta", "message_stop"} or kind.startswith("content_block_"):
         return "anthropic"
     if kind in _RAW_TYPES:
         return RAW
-    return RECORD if seen.kind is not None else None
+    return RECORD if seen.kind is not _NULL else None

@@ -4,16 +4,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
 from runwire.cli.failures import CommandError
 from runwire.settings import Settings, load
-
-if TYPE_CHECKING:
-    from runwire.grammar.limits import Limits
 
 
 class Unreachable(CommandError):
@@ -78,24 +75,3 @@ def without_password(url: str) -> str:
         return url
     shown = parts.netloc.replace(f":{parts.password}@", ":***@")
     return urlunsplit(parts._replace(netloc=shown))
-
-
-def limits_of(settings: Settings) -> "Limits":
-    """The grammar's limits under these settings."""
-    from runwire.grammar.limits import Limits
-
-    return Limits(
-        chunk_bytes=settings.max_chunk_bytes,
-        agent_chunk_bytes=settings.max_agent_chunk_bytes,
-        parked_records=settings.gap_records,
-        parked_bytes=settings.gap_bytes,
-        gap_ms=settings.gap_ms,
-        ending_ms=settings.ending_ms,
-        suspend_mark_ms=settings.suspend_mark_ms,
-        idle_call_ms=settings.idle_call_ms,
-        idle_tools_ms=settings.idle_tools_ms,
-        idle_ms=settings.idle_ms,
-        suspended_ms=settings.idle_suspended_ms,
-        task_ms=settings.idle_task_ms,
-        task_suspended_ms=settings.idle_task_suspended_ms,
-    )

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
-from runwire.grammar.machine import RunMachine
 
+from runwire.grammar.machine import RunMachine
 from runwire_schemas.evidence import Evidence
 from runwire_schemas.record import parse
 
@@ -35,7 +35,8 @@ class _Text(msgspec.Struct):
 
 
 class _Output(msgspec.Struct):
-    usage: msgspec.Raw | None = None
+    # Not `Raw | None`: msgspec then decodes nothing but null.
+    usage: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _StepFinish(msgspec.Struct):

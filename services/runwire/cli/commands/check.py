@@ -55,10 +55,9 @@ def check(
 
 
 def _judge_file(file: str, provider: str | None, choice: int, tally: "Tally", show_chunks: bool) -> None:
-    from runwire.grammar.machine import RunMachine
-
-    from runwire.cli.target import limits_of
     from runwire.cli.verdict import judge
+    from runwire.enforcer.limits import limits_of
+    from runwire.grammar.machine import RunMachine
     from runwire.settings import load
 
     run_id = run_id_of(file)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from runwire.cli.options import Data, Url
+from runwire.cli.options import Data, Json, Url
 from runwire.cli.target import find_target, reaching
 
 
@@ -19,6 +19,11 @@ def enforcer(
         int | None,
         typer.Option("--health-port", min=0, max=65535, help="Serve /livez and /readyz on this port."),
     ] = None,
+    health_host: Annotated[
+        str,
+        typer.Option("--health-host", metavar="ADDRESS", help="Where to serve them; 0.0.0.0 for probes from outside."),
+    ] = "127.0.0.1",
+    as_json: Json = False,
     while_stdin_open: Annotated[bool, typer.Option("--while-stdin-open", hidden=True)] = False,
 ) -> None:
     """Run one enforcer: it validates and normalizes the records of the partitions it owns.
@@ -35,7 +40,7 @@ def enforcer(
     from runwire.enforcer.app import run
 
     with reaching(target):
-        run(target.settings, health_port=health_port)
+        run(target.settings, health_port=health_port, json=as_json, host=health_host)
 
 
 def _end_with_stdin() -> None:

@@ -3,9 +3,8 @@
 import asyncio
 import secrets
 import sys
-import threading
-from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING, Annotated, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
@@ -17,9 +16,6 @@ from runwire.cli.target import Target, find_target, reaching
 
 if TYPE_CHECKING:
     from runwire import Producer
-
-# Events of stdin that may wait for the producer: enough to never starve it, little enough to stay small.
-QUEUE_EVENTS: Final = 256
 
 
 def publish(
@@ -49,14 +45,13 @@ def publish(
     name = provider or provider_of(file)
     if name == RECORD:
         raise CommandError("records carry their own source and numbers", "only `runwire check` takes provider record")
+    if file == "-" and speed is not None:
+        raise CommandError("stdin has a pace of its own", "leave out --speed, or name a file")
     run_id = run or f"{run_id_of(file)}-{secrets.token_hex(3)}"
     if not as_json:
         print(f"run {run_id}", flush=True)
     with reaching(target), opened(file) as stream:
-        found = events(stream, name, choice)
-        sent = asyncio.run(
-            _publish(target, run_id, _from_thread(found) if file == "-" else _directly(found), Pace(speed))
-        )
+        sent = asyncio.run(_publish(target, run_id, name, choice, stream, speed))
     if as_json:
         import msgspec
 
@@ -66,58 +61,25 @@ def publish(
         print(f"{sent} records acknowledged")
 
 
-async def _publish(target: Target, run_id: str, found: AsyncIterator[Event], pace: Pace) -> int:
-    from runwire import Producer
+async def _publish(
+    target: Target, run_id: str, provider: str, choice: int, stream: BinaryIO, speed: float | None
+) -> int:
+    from runwire import Producer, ProducerOptions
 
-    async with Producer(target.url, prefix=target.settings.prefix) as producer:
-        sent = await send_events(producer, run_id, found, pace)
-        await producer.flush()
-        return sent
+    options = ProducerOptions.from_settings(target.settings)
+    async with Producer(target.url, prefix=target.settings.prefix, options=options) as producer:
+        if speed is None:
+            return (await producer.publish_bytes(run_id, provider, stream, choice=choice)).records
+        return await send_events(producer, run_id, events(stream, provider, choice), Pace(speed))
 
 
-async def send_events(producer: "Producer", run_id: str, found: AsyncIterator[Event], pace: Pace) -> int:
-    """Send the events of one call as a run; return how many. They are acknowledged after `producer.flush()`."""
-    count = 0
+async def send_events(producer: "Producer", run_id: str, found: Iterable[Event], pace: Pace) -> int:
+    """Send the events of one call as a run, in real time; return how many. All are acknowledged then."""
+    sent = 0
     async with producer.run(run_id) as run:
-        async for event in found:
+        for event in found:
             await pace.tick()
-            if count == 0:
-                call = run.call(CALL, usage=event.usage)
-            if event.kind == "agent":
-                await call.agent(event.body)
-            else:
-                await call.send(event.body)
-            count += 1
-    return count
-
-
-async def _directly(found: Iterator[Event]) -> AsyncIterator[Event]:
-    """A file answers at once: no thread needed."""
-    for event in found:
-        yield event
-
-
-async def _from_thread(found: Iterator[Event]) -> AsyncIterator[Event]:
-    """A pipe may be silent for long, and the producer must go on meanwhile: it is read by a thread.
-
-    A daemon, so that Ctrl-C does not wait for the pipe.
-    """
-    loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[Event | BaseException | None] = asyncio.Queue(QUEUE_EVENTS)
-
-    def put(item: Event | BaseException | None) -> None:
-        asyncio.run_coroutine_threadsafe(queue.put(item), loop).result()
-
-    def read() -> None:
-        try:
-            for event in found:
-                put(event)
-            put(None)
-        except BaseException as error:  # noqa: BLE001  # handed to the reader of the queue, which raises it
-            put(error)
-
-    threading.Thread(target=read, daemon=True).start()
-    while (item := await queue.get()) is not None:
-        if isinstance(item, BaseException):
-            raise item
-        yield item
+            # Only the first record of a call declares its usage rule.
+            await run.call(CALL, usage=None if sent else event.usage).put(event.kind, event.body)
+            sent += 1
+    return sent

@@ -7,7 +7,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -37,9 +37,9 @@ from runwire.cli.demo.streams import (
 )
 from runwire.cli.pace import PACE_PER_S, Pace
 from runwire.cli.sources import entries, opened
-from runwire.cli.target import limits_of
 from runwire.embedded.datafolder import DataFolder
 from runwire.embedded.deployment import Deployment
+from runwire.enforcer.limits import limits_of
 from runwire.settings import Settings, load
 from runwire_schemas.keys import Keys, partition_of
 
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from runwire import Chunk, Producer, Reader
-    from runwire.cli.sources import Event
 
 ENFORCERS: Final = 2
 READY_LIMIT_S: Final = 20.0
@@ -101,7 +100,7 @@ class Demo:
     async def _publish(self, producer: "Producer", stream: Stream, delay: float) -> None:
         await asyncio.sleep(delay)
         rate = min(PACE_PER_S, len(stream.events) / STREAM_S)
-        self._sent += await send_events(producer, stream.run, _each(stream.events), Pace(rate / PACE_PER_S))
+        self._sent += await send_events(producer, stream.run, stream.events, Pace(rate / PACE_PER_S))
 
     async def _publish_broken(self, producer: "Producer") -> None:
         pace = Pace(1 / PACE_PER_S)
@@ -186,11 +185,6 @@ class Demo:
     def longest_pause(self) -> float:
         """Seconds that a reader of the dead enforcer's runs waited for its next chunk, at most."""
         return self._longest_pause
-
-
-async def _each(events: "Sequence[Event]") -> "AsyncIterator[Event]":
-    for event in events:
-        yield event
 
 
 def _is_over(seen: "list[Chunk]") -> bool:

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from runwire.grammar.machine import RunMachine
-
 from runwire.broker.connection import Link, Reply
 from runwire.cli.verdict import Tally, judge
 from runwire.grammar.limits import Limits
+from runwire.grammar.machine import RunMachine
 from runwire_schemas.keys import Keys, partition_of
 from runwire_schemas.record import Malformed, parse
 
