@@ -4,6 +4,8 @@ from typing import Final
 
 import msgspec
 
+from runwire.adapters.opaque import fields_of, integer_of
+
 UNREAD: Final = msgspec.Raw(b"null")
 
 
@@ -36,7 +38,6 @@ class BlockDelta(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="c
 
 class OutputDetails(msgspec.Struct, frozen=True, gc=False):
     thinking_tokens: int | None = None
-    reasoning_tokens: int | None = None
 
 
 class UsageIn(msgspec.Struct, frozen=True, gc=False):
@@ -48,3 +49,13 @@ class UsageIn(msgspec.Struct, frozen=True, gc=False):
 
 
 decode_delta = msgspec.json.Decoder(BlockDelta).decode
+
+
+def usage_in(raw: msgspec.Raw) -> UsageIn:
+    """`usage`, leaving out what is no integer."""
+    members = fields_of(raw) or {}
+    numbers = {name: integer_of(value) for name, value in members.items()}
+    details = fields_of(members.get("output_tokens_details", UNREAD)) or {}
+    return msgspec.convert(
+        {**numbers, "output_tokens_details": {name: integer_of(value) for name, value in details.items()}}, UsageIn
+    )

@@ -3,9 +3,8 @@
 An adapter is pure: no I/O, no clock, no randomness. The same bytes give the same chunks however they are split.
 """
 
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import ClassVar, Final, Literal, NamedTuple, Protocol
 
-from runwire_schemas.errors import RunwireError
 from runwire_schemas.record import UsageRule
 
 Framing = Literal["sse", "ndjson", "json"]
@@ -16,7 +15,7 @@ MAX_EVENT: Final = 8 * 1024 * 1024
 
 
 class Emitted(NamedTuple):
-    """One record to be. `body` is compact JSON: a raw chunk (`provider`), or an agent chunk sent beside it (`agent`)."""
+    """One record to be. `body` is compact JSON: a raw chunk (`provider`) or an agent chunk sent beside it (`agent`)."""
 
     kind: Literal["provider", "agent"]
     body: bytes
@@ -25,8 +24,7 @@ class Emitted(NamedTuple):
 class Adapter(Protocol):
     """One call: the response of one provider to one request. `usage` is what its protocol promises about usage."""
 
-    @property
-    def usage(self) -> UsageRule: ...
+    usage: ClassVar[UsageRule]
 
     def feed(self, data: bytes) -> list[Emitted]:
         """Bytes as they come from the wire. Never raises on what they hold: bad data becomes a `finish` error."""
@@ -39,9 +37,3 @@ class Adapter(Protocol):
     def close(self) -> list[Emitted]:
         """The body is over. Ends the call if its protocol did not, as `aborted`. Idempotent."""
         ...
-
-
-class UnknownProvider(RunwireError):
-    """There is no adapter of that name."""
-
-    code: Final = "unknown-provider"

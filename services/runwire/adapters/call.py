@@ -9,75 +9,32 @@ from typing import Final, Literal
 
 import msgspec
 
-from runwire.adapters.base import Emitted
-from runwire.adapters.opaque import compact, quote
+from runwire.adapters.opaque import quote
+from runwire.adapters.writer import MANY_BLOCKS, MAX_BLOCK, MAX_DELTA, MAX_RAW, Block, Writer
 from runwire_schemas.raw import Failure, Usage
 
-# A raw chunk may have 1 MiB. A block's end repeats the block, so a longer text goes on in a block of its own, and a
-# delta is cut so that the two together stay below, whatever JSON escapes make of it (six bytes a character at most).
-MAX_RAW: Final = 1024 * 1024
-MAX_BLOCK: Final = 640 * 1024
-MAX_DELTA: Final = 32 * 1024
-MAX_AGENT: Final = 8 * 1024 * 1024
-# A call may have 1,024 blocks. Near the end text and reasoning stay open beside each other, so that a model that
-# alternates between them needs no more blocks.
-MAX_BLOCKS: Final = 1024
-MANY_BLOCKS: Final = 900
-# At most 256 may be open; tool calls are kept open since their arguments may interleave.
+# At most 256 blocks may be open; tool calls are kept open since their arguments may interleave.
 MAX_OPEN_TOOLS: Final = 200
+# A provider's message or word is cut here: it is for people to read.
 MAX_MESSAGE: Final = 16 * 1024
+MAX_CODE: Final = 256
 
 StopKind = Literal["stop", "tool_calls", "max_tokens", "content_filter"]
-
-_HIGH: Final = ("\ud800", "\udbff")
-
-
-class Block:
-    """An open block: what was sent of it, as JSON string content without its quotes."""
-
-    __slots__ = ("carry", "id", "index", "name", "pieces", "prefix", "redacted", "signature", "size", "told")
-
-    def __init__(self, index: int, prefix: bytes) -> None:
-        self.index = index
-        self.prefix = prefix
-        self.pieces: list[bytes] = []
-        self.size = 0
-        self.carry = ""  # half a surrogate pair whose other half is still to come
-        self.id = ""
-        self.name = ""
-        self.told = False  # the name has been sent
-        self.signature = ""
-        self.redacted = ""
+FailedKind = Literal["error", "aborted"]
 
 
-class Call:
-    """Writes one call. `take` hands out what was written since the last time."""
+class Call(Writer):
+    """Writes one call."""
 
     def __init__(self, provider: str) -> None:
-        self.provider = provider
-        self.finished = False
+        super().__init__(provider)
         self.usage: Usage | None = None
         self.meta: dict[str, bytes] = {}  # what the provider said about the response, for its metadata at the end
         self.response_id = ""
-        self._model = ""
-        self._out: list[Emitted] = []
-        self._waiting: list[bytes] = []  # agent chunks that wait for the call's first raw chunk
-        self._begun = False
-        self._opened = 0
         self._text: Block | None = None
         self._thinking: Block | None = None
         self._tools: dict[int, Block] = {}
         self._ids: set[str] = set()
-
-    def take(self) -> list[Emitted]:
-        out = self._out
-        self._out = []
-        return out
-
-    @property
-    def empty(self) -> bool:
-        """No block was opened so far."""
-        return self._opened == 0
 
     @property
     def has_tools(self) -> bool:
@@ -87,36 +44,45 @@ class Call:
 
     def text(self, text: str) -> None:
         """More answer text. It closes reasoning that is open."""
-        if self._thinking is not None and self._opened < MANY_BLOCKS:
+        if self._thinking is not None and self.opened < MANY_BLOCKS:
             self.end_thinking()
+        if len(text) > MAX_DELTA:
+            for start in range(0, len(text), MAX_DELTA):
+                self.text(text[start : start + MAX_DELTA])
+            return
         block = self._text
-        if block is None or block.size > MAX_BLOCK:
+        if block is None or block.full:
             block = self.open_text()
-        self._delta(block, text)
+        self.delta(block, text)
 
     def open_text(self) -> Block:
         """Begins a text block even if no text follows, as some providers do."""
         self.end_text()
-        self._text = self._open(b"text", b"text-delta")
+        self._text = self.open(b"text", b"text-delta")
         return self._text
 
     def end_text(self) -> None:
         block, self._text = self._text, None
         if block is not None:
-            self._end(block, b'{"kind":"text","text":"%s"}' % self._content(block))
+            self.end(block, b'{"kind":"text","text":"%s"}' % self.content(block))
 
     def thinking(self, text: str) -> None:
         """More reasoning. It closes text that is open."""
-        if self._text is not None and self._opened < MANY_BLOCKS:
+        if self._text is not None and self.opened < MANY_BLOCKS:
             self.end_text()
+        if len(text) > MAX_DELTA:
+            for start in range(0, len(text), MAX_DELTA):
+                self.thinking(text[start : start + MAX_DELTA])
+            return
         block = self._thinking
-        if block is None or block.size > MAX_BLOCK:
+        if block is None or block.full:
             block = self.open_thinking()
-        self._delta(block, text)
+        self.delta(block, text)
 
     def open_thinking(self) -> Block:
+        """Begins a reasoning block even if no text follows."""
         self.end_thinking()
-        self._thinking = self._open(b"thinking", b"thinking-delta")
+        self._thinking = self.open(b"thinking", b"thinking-delta")
         return self._thinking
 
     def sign(self, signature: str) -> None:
@@ -126,11 +92,12 @@ class Call:
 
     @property
     def signed(self) -> bool:
+        """The reasoning that is open has its signature."""
         return self._thinking is not None and self._thinking.signature != ""
 
     def redacted(self, data: str) -> None:
         """Reasoning that only the provider can read: a block of its own."""
-        if self._opened < MANY_BLOCKS:
+        if self.opened < MANY_BLOCKS:
             self.end_text()
         self.open_thinking().redacted = data
         self.end_thinking()
@@ -139,78 +106,55 @@ class Call:
         block, self._thinking = self._thinking, None
         if block is None:
             return
-        body = b'{"kind":"thinking","text":"%s"' % self._content(block)
+        body = b'{"kind":"thinking","text":"%s"' % self.content(block)
         if block.signature:
             body += b',"signature":' + quote(block.signature)
         if block.redacted:
             body += b',"redacted":' + quote(block.redacted)
-        self._end(block, body + b"}")
-
-    def _delta(self, block: Block, text: str) -> None:
-        if len(text) > MAX_DELTA:
-            for start in range(0, len(text), MAX_DELTA):
-                self._delta(self._room(block), text[start : start + MAX_DELTA])
-            return
-        try:
-            piece = _encode(text) if not block.carry else self._repair(block, text)
-        except UnicodeEncodeError:
-            piece = self._repair(block, text)
-        self._out.append(Emitted("provider", block.prefix + piece + b"}"))
-        block.pieces.append(piece[1:-1])
-        block.size += len(piece)
-
-    def _room(self, block: Block) -> Block:
-        """The block that goes on where this kind of block is full."""
-        if block is self._text or (self._text is not None and block.prefix.startswith(b'{"type":"text')):
-            return self._text if self._text is not None and self._text.size <= MAX_BLOCK else self.open_text()
-        if block.id:
-            return block
-        return self._thinking if self._thinking is not None and self._thinking.size <= MAX_BLOCK else self.open_thinking()
-
-    def _repair(self, block: Block, text: str) -> bytes:
-        """Some servers cut a surrogate pair between two deltas: the halves are joined, a lone one becomes U+FFFD."""
-        text = block.carry + text
-        block.carry = ""
-        if text and _HIGH[0] <= text[-1] <= _HIGH[1]:
-            block.carry, text = text[-1], text[:-1]
-        return _encode(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+        self.end(block, body + b"}")
 
     # Tool calls -----------------------------------------------------------------------------------------------------
 
     def open_tool(self, identity: str, name: str, *, executed: bool = False, gemini: bytes = b"") -> Block:
-        """Begins a tool call. An id that this response used before becomes `<id>~2`; a missing one is made."""
-        if self._opened < MANY_BLOCKS:
-            self.end_text()
-            self.end_thinking()
+        """Begins a tool call. An id that this response used before becomes `<id>~2`; a missing one is made.
+
+        `executed`: the provider runs it itself. `gemini`: metadata of the part, compact JSON.
+        """
+        if len(identity) + len(name) > MAX_MESSAGE:
+            self.fail(Failure(message="the id or name of a tool call is too long", code="event-too-large"))
+        self._leave_prose()
         if len(self._tools) >= MAX_OPEN_TOOLS:
             self.end_tool(next(iter(self._tools.values())))
-        block = self._open(b"tool_use", b"tool-call-delta")
+        block = self.open(b"tool_use", b"tool-call-delta")
         block.id = self._unique(identity or self._made(block.index))
         self._tools[block.index] = block
         head = b'{"type":"tool-call-delta","index":%d,"id":%s' % (block.index, quote(block.id))
         block.prefix = head + b',"argumentsDelta":'
-        block.redacted = ',"providerExecuted":true' if executed else ""
+        block.executed = b',"providerExecuted":true' if executed else b""
         self.name_tool(block, name, gemini)
         return block
 
     def name_tool(self, block: Block, name: str, gemini: bytes = b"") -> None:
-        """The tool's name, if it was not known. Later names of the same call are not sent again."""
-        name = "" if block.told else name
+        """The tool's name, if it was not known, and metadata. A name is sent once; later ones are not."""
+        if block.name:
+            name = ""
         if not name and not gemini:
             return
         body = block.prefix + b'""'
         if name:
-            block.name, block.told = name, True
-            body += b',"name":' + quote(name) + block.redacted.encode()
+            block.name = name
+            body += b',"name":' + quote(name) + block.executed
         if gemini:
             body += b',"gemini":' + gemini
-        self._put(body + b"}")
+        self.put(body + b"}")
 
     def tool_arguments(self, block: Block, text: str) -> None:
         """More of the arguments' JSON text."""
-        self._delta(block, text)
-        if block.size > MAX_RAW:
+        if block.size + len(text) > MAX_RAW - MAX_DELTA:
             self.fail(Failure(message="the arguments of one tool call are too large", code="tool-arguments-too-large"))
+            return
+        for start in range(0, len(text), MAX_DELTA):
+            self.delta(block, text[start : start + MAX_DELTA])
 
     def end_tool(self, block: Block, unsent: bytes = b"") -> None:
         """`unsent`: arguments (JSON text) of a call that had no delta."""
@@ -219,11 +163,11 @@ class Call:
         if not block.name:
             self.fail(Failure(message=f"tool call {block.id!r} has no name", code="tool-name-missing"))
             return
-        arguments = self._content(block)
+        arguments = self.content(block)
         if not arguments and unsent:
             arguments = quote(unsent.decode())[1:-1]
-        body = b'{"kind":"tool_use","id":%s,"name":%s,"arguments":"%s"' % (quote(block.id), quote(block.name), arguments)
-        self._end(block, body + block.redacted.encode() + b"}")
+        head = b'{"kind":"tool_use","id":%s,"name":%s' % (quote(block.id), quote(block.name))
+        self.end(block, b'%s,"arguments":"%s"%s}' % (head, arguments, block.executed))
 
     def _made(self, index: int) -> str:
         return f"generated-{self.response_id}-{index}" if self.response_id else f"generated-{index}"
@@ -238,13 +182,13 @@ class Call:
 
     # Blocks that come whole -----------------------------------------------------------------------------------------
 
-    def tool_result(self, call_id: str, content: bytes, is_error: bool | None) -> None:
+    def tool_result(self, call_id: str, content: bytes, *, is_error: bool | None) -> None:
         """The provider's own answer to a call. One that is too large for a raw chunk is kept whole beside it."""
         head = b'{"kind":"tool_result","toolCallId":%s,"content":' % quote(call_id)
         tail = b"" if is_error is None else b',"isError":true' if is_error else b',"isError":false'
         if len(head) + len(content) > MAX_RAW - MAX_DELTA:
             self.beside("raw", {"toolCallId": quote(call_id), "toolResult": content})
-            content = b'{"runwire":"the whole result is in the raw chunk before this one","bytes":%d}' % len(content)
+            content = b'{"runwire":"the whole result is in a raw chunk of this step","bytes":%d}' % len(content)
         self._whole(b"tool_result", head + content + tail + b"}")
 
     def image(self, media_type: str, key: Literal["data", "url"], value: str) -> None:
@@ -256,74 +200,56 @@ class Call:
         self._whole(b"image", body)
 
     def _whole(self, kind: bytes, body: bytes) -> None:
-        if self._opened < MANY_BLOCKS:
+        self._leave_prose()
+        block = self.open(kind, b"")
+        self.end(block, body)
+
+    def _leave_prose(self) -> None:
+        if self.opened < MANY_BLOCKS:
             self.end_text()
             self.end_thinking()
-        block = self._open(kind, b"")
-        self._end(block, body)
 
-    # Beside the raw union -------------------------------------------------------------------------------------------
-
-    def beside(self, kind: str, payload: dict[str, bytes], *, named: bool = True) -> None:
-        """An agent chunk: `payload` maps names to JSON. `named` says which provider it is from, where types are open."""
-        if self.finished:
-            return
-        fields = {"provider": quote(self.provider), **payload} if named else payload
-        inner = b",".join(quote(key) + b":" + value for key, value in fields.items())
-        body = b'{"type":%s,"payload":{%s}}' % (quote(kind), inner)
-        if len(body) > MAX_AGENT:
-            self.fail(Failure(message="the provider sent a part that is too large", code="event-too-large"))
-        elif self._begun:
-            self._out.append(Emitted("agent", body))
-        else:
-            self._waiting.append(body)
+    # Metadata and ends ----------------------------------------------------------------------------------------------
 
     def identify(self, response_id: str, model: str, timestamp: str) -> None:
-        """Who answered: one `response-metadata` chunk. The first id that is not empty stays."""
-        if response_id and not self.response_id:
-            self.response_id = response_id
-        if model and not self._model:
-            self._model = model
+        """Who answered and when (ISO 8601): one `response-metadata` chunk. The first id that is not empty stays."""
+        self.response_id = self.response_id or response_id
         payload = {"id": response_id, "modelId": model, "timestamp": timestamp}
         said = {key: quote(value) for key, value in payload.items() if value}
         if said:
             self.beside("response-metadata", said, named=False)
 
-    # Ends -----------------------------------------------------------------------------------------------------------
-
     def finish(self, kind: StopKind, raw: str) -> None:
         """A successful end: closes what is open, then usage, then `finish`. Nothing follows."""
-        if self.finished:
-            return
         self._close_blocks()
         self._before_finish()
-        if self.finished:  # closing found a tool call without a name
-            return
-        reason = b'"kind":"%s"' % kind.encode()
-        if raw:
-            reason += b',"raw":' + quote(raw[:MAX_MESSAGE])
-        self._last(reason)
+        self._last(b'"kind":"%s"' % kind.encode(), raw)
 
-    def fail(self, failure: Failure, kind: Literal["error", "aborted"] = "error", raw: str = "") -> None:
+    def fail(self, failure: Failure, kind: FailedKind = "error", raw: str = "") -> None:
         """A failed end. Open blocks stay open: what they hold is all that came."""
+        self._before_finish()
+        said = Failure(
+            message=_unicode(failure.message[:MAX_MESSAGE]),
+            code=None if failure.code is None else _unicode(failure.code[:MAX_CODE]),
+            status=failure.status,
+            retryable=failure.retryable,
+        )
+        self._last(b'"kind":"%s","failure":%s' % (kind.encode(), msgspec.json.encode(said)), raw)
+
+    def _last(self, reason: bytes, raw: str) -> None:
         if self.finished:
             return
-        self._before_finish()
-        failure = msgspec.structs.replace(failure, message=failure.message[:MAX_MESSAGE])
-        reason = b'"kind":"%s","failure":%s' % (kind.encode(), compact(msgspec.json.encode(failure)))
         if raw:
             reason += b',"raw":' + quote(raw[:MAX_MESSAGE])
-        self._last(reason)
-
-    def _last(self, reason: bytes) -> None:
-        self._put(b'{"type":"finish","reason":{%s}}' % reason)
+        self.put(b'{"type":"finish","reason":{%s}}' % reason)
         self.finished = True
         self._text = self._thinking = None
         self._tools.clear()
 
     def _close_blocks(self) -> None:
         """In the order of their indices, so that the log reads as the response did."""
-        for block in sorted((b for b in (self._text, self._thinking, *self._tools.values()) if b), key=_index):
+        blocks = [block for block in (self._text, self._thinking, *self._tools.values()) if block is not None]
+        for block in sorted(blocks, key=_index):
             if block is self._text:
                 self.end_text()
             elif block is self._thinking:
@@ -332,56 +258,29 @@ class Call:
                 self.end_tool(block)
 
     def _before_finish(self) -> None:
-        if self.usage is not None:
-            self._put(b'{"type":"usage","usage":%s}' % msgspec.json.encode(self.usage))
-            self.usage = None
-        if self.meta:
-            inner = b",".join(quote(key) + b":" + value for key, value in self.meta.items())
-            said = {"providerMetadata": b"{%s:{%s}}" % (quote(self.provider), inner)}
-            if self.response_id:
-                said = {"id": quote(self.response_id), **said}
-            self.meta = {}
-            self.beside("response-metadata", said, named=False)
-        if any(not body.startswith(b'{"type":"response-metadata"') for body in self._waiting) and not self._begun:
-            # What was kept needs a step to be in, and only a raw chunk opens one.
-            self.open_text()
-            self.end_text()
-
-    # Writing --------------------------------------------------------------------------------------------------------
-
-    def _open(self, kind: bytes, delta: bytes) -> Block:
-        index = self._opened
-        if index >= MAX_BLOCKS:
-            self.fail(Failure(message=f"the response has more than {MAX_BLOCKS} blocks", code="too-many-blocks"))
-        self._opened += 1
-        self._put(b'{"type":"block-start","index":%d,"blockKind":"%s"}' % (index, kind))
-        return Block(index, b'{"type":"%s","index":%d,"text":' % (delta, index))
-
-    def _content(self, block: Block) -> bytes:
-        if block.carry:
-            block.carry = ""
-            self._delta(block, "\ufffd")
-        return b"".join(block.pieces)
-
-    def _end(self, block: Block, content: bytes) -> None:
-        self._put(b'{"type":"block-end","index":%d,"block":%s}' % (block.index, content))
-
-    def _put(self, body: bytes) -> None:
-        """Every raw chunk but the deltas, which follow one of these."""
         if self.finished:
             return
-        if len(body) > MAX_RAW:
-            self.fail(Failure(message="the provider sent a part that is too large", code="event-too-large"))
-            return
-        self._out.append(Emitted("provider", body))
-        if not self._begun:
-            self._begun = True
-            self._out.extend(Emitted("agent", waiting) for waiting in self._waiting)
-            self._waiting.clear()
+        if self.usage is not None:
+            usage, self.usage = self.usage, None
+            self.put(b'{"type":"usage","usage":%s}' % msgspec.json.encode(usage))
+        if self.meta:
+            meta, self.meta = self.meta, {}
+            inner = b",".join(quote(key) + b":" + value for key, value in meta.items())
+            said = {"id": quote(self.response_id)} if self.response_id else {}
+            said["providerMetadata"] = b"{%s:{%s}}" % (quote(self.provider), inner)
+            self.beside("response-metadata", said, named=False)
+        if not self._begun and any(not body.startswith(_METADATA) for body in self._waiting):
+            # What was kept needs a step to be in, and only a raw chunk opens one.
+            self.begin()
+
+
+_METADATA: Final = b'{"type":"response-metadata"'
 
 
 def _index(block: Block) -> int:
     return block.index
 
 
-_encode = msgspec.json.Encoder().encode
+def _unicode(text: str) -> str:
+    """A provider's message may hold halves of surrogate pairs."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

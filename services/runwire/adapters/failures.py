@@ -30,6 +30,7 @@ _NOT_RETRYABLE: Final = frozenset({"insufficient_quota", "billing_error"})
 _HELD: Final = frozenset({"message", "type", "code", "status", "status_code", "http_status", "param"})
 # An error that is the whole event, without an `error` around it.
 _BARE: Final = frozenset({"message", "code", "type", "status", "status_code", "param", "request_id", "object"})
+_ERRORS: Final = range(400, 600)
 _STATUS_FIELDS: Final = ("status_code", "status", "http_status", "code")
 _MESSAGE_FIELDS: Final = ("message", "msg", "detail", "error", "error_message")
 
@@ -95,6 +96,6 @@ def _from_fields(fields: dict[str, msgspec.Raw], around: dict[str, msgspec.Raw])
 def _status(fields: dict[str, msgspec.Raw]) -> int | None:
     for name in _STATUS_FIELDS:
         number = integer_of(fields.get(name))
-        if number is not None and 400 <= number <= 599:
+        if number is not None and _ERRORS.start <= number < _ERRORS.stop:
             return number
     return None

@@ -8,6 +8,7 @@ from runwire.adapters.values import TooLarge, ValueFramer
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = b" \t\r\n"
+_FIRST_LOOKS: Final = 64
 
 
 class NdjsonFramer:
@@ -71,7 +72,7 @@ def framer(framing: Framing, limit: int) -> Framer:
             assert_never(framing)
 
 
-def guess(head: bytes, over: bool) -> Framing | None:
+def guess(head: bytes, *, over: bool) -> Framing | None:
     """The framing by the first byte that is not blank; None while it cannot be told yet.
 
     `{` is NDJSON if its first line is whole, else JSON over several lines, as error bodies are. `over`: no more comes.
@@ -93,7 +94,7 @@ class Framed:
     """One body: chooses the framer, if it was not named, and cuts events with it. A byte order mark is dropped."""
 
     def __init__(self, framing: Framing | None, limit: int) -> None:
-        self._framing = framing
+        self._framing: Framing | None = framing
         self._limit = limit
         self._head = bytearray()
         self._framer: Framer | None = None
@@ -105,25 +106,26 @@ class Framed:
             return
         self._head += data
         # A long first line is looked at again only when it may have ended.
-        if len(self._head) < 64 or b"\n" in data:
-            self._choose(events, over=False)
-        if self._framer is None and len(self._head) > self._limit:
+        looked = len(self._head) < _FIRST_LOOKS or b"\n" in data
+        if not (looked and self._chosen(events, over=False)) and len(self._head) > self._limit:
             raise TooLarge
 
     def close(self, events: list[WireEvent]) -> None:
         """The body is over: appends what was left."""
         if self._framer is None:
-            self._choose(events, over=True)
+            self._chosen(events, over=True)
         if self._framer is not None:
             self._framer.close(events)
 
-    def _choose(self, events: list[WireEvent], over: bool) -> None:
+    def _chosen(self, events: list[WireEvent], *, over: bool) -> bool:
+        """Whether the framing is known now; then the framer has got what came so far."""
         head = bytes(self._head)
         if not over and _BOM.startswith(head[:3]) and len(head) < len(_BOM):
-            return
-        framing = self._framing or guess(head, over)
+            return False
+        framing = self._framing or guess(head, over=over)
         if framing is None:
-            return
+            return False
         self._framer = framer(framing, self._limit)
         self._head.clear()
         self._framer.feed(head.removeprefix(_BOM), events)
+        return True

@@ -3,7 +3,7 @@
 The end: `[DONE]`, or the end of the body after a `finish_reason`. Until then `finish` is held, since usage, a second
 finish chunk or another tool call may follow the first one. `[DONE]` without any `finish_reason` is the protocol's end
 all the same (Snowflake): the call ends as `tool_calls` if it called a tool, else as `stop`, without the provider's
-word. Neither of the two is a stream that was cut off.
+word. A body with neither of the two was cut off.
 """
 
 from datetime import UTC, datetime
@@ -12,31 +12,28 @@ from typing import ClassVar, Final
 import msgspec
 
 from runwire.adapters.base import MAX_EVENT, Framing
-from runwire.adapters.call import StopKind
+from runwire.adapters.call import FailedKind, StopKind
 from runwire.adapters.failures import cut_off, failure_in, failure_of, rest_of
-from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, quote, text_of
+from runwire.adapters.opaque import compact, fields_of, integer_of, present
+from runwire.adapters.openai_beside import Beside
 from runwire.adapters.openai_tools import Tools
+from runwire.adapters.openai_usage import usage_of
 from runwire.adapters.openai_wire import (
-    CHOICE_META,
-    META,
     UNREAD,
     Choice,
     Chunk,
     Delta,
     Detail,
-    Extra,
     Part,
     ToolPart,
     UsageIn,
     decode_chunk,
     loose,
-    url_of,
     usage_in,
 )
-from runwire.adapters.sources import Sources
-from runwire.adapters.think import ThinkSplitter
+from runwire.adapters.think import Kind, ThinkSplitter
 from runwire.adapters.wire import WireAdapter
-from runwire_schemas.raw import Failure, Usage
+from runwire_schemas.raw import Failure
 from runwire_schemas.record import UsageRule
 
 # The provider's words by what they mean. A word that is not here ends the call as `stop` and is kept as `raw`.
@@ -52,18 +49,18 @@ FINISH: Final[dict[str, StopKind]] = {
     "safety": "content_filter",
     "recitation": "content_filter",
 }
-FAILED: Final = {
-    "error": Failure(message="the provider ended the response with an error", code="provider-error"),
-    "insufficient_system_resource": Failure(
-        message="the provider ran out of resources", code="insufficient_system_resource", status=503, retryable=True
+FAILED: Final[dict[str, tuple[FailedKind, Failure]]] = {
+    "error": ("error", Failure(message="the provider ended the response with an error", code="provider-error")),
+    "insufficient_system_resource": (
+        "error",
+        Failure(message="the provider ran out of resources", code="insufficient_system_resource", retryable=True),
     ),
-    "abort": Failure(message="the provider aborted the response", code="provider-abort"),
+    "abort": ("aborted", Failure(message="the provider aborted the response", code="provider-abort")),
 }
 # Models that are known to write their reasoning into the answer between `<think>` tags, by a part of their name.
-THINK_MODELS: Final = ("deepseek-r1", "qwq-", "qwen3-30b-a3b-thinking", "r1-1776", "sonar-reasoning")
-_SURE: Final = 2**53
-# How many kinds of metadata are remembered, so that what repeats on every chunk is passed on once.
-_REMEMBERED: Final = 64
+THINK_MODELS: Final = ("deepseek-r1", "qwq-", "r1-1776", "sonar-reasoning")
+# The deprecated `function_call` has neither id nor index; an index that no server sends keeps it apart.
+_FUNCTION_CALL: Final = -1
 
 
 class OpenAIChat(WireAdapter):
@@ -73,22 +70,26 @@ class OpenAIChat(WireAdapter):
     usage: ClassVar[UsageRule] = "optional"
 
     def __init__(
-        self, choice: int = 0, framing: Framing | None = None, limit: int = MAX_EVENT, think: bool | None = False
+        self,
+        choice: int = 0,
+        framing: Framing | None = None,
+        *,
+        limit: int = MAX_EVENT,
+        think: bool | None = False,
     ) -> None:
         super().__init__(framing, limit)
         self._choice = choice
         self._think = think
         self._splitter = ThinkSplitter() if think else None
         self._tools = Tools(self._call)
-        self._sources = Sources(self._call)
+        self._beside = Beside(self._call, choice)
         self._reason = ""
+        self._model = ""
         self._named = False
         self._first = True
         self._seen = False  # our choice was seen
         self._others = False
         self._detail: int | None = None
-        self._remembered: dict[str, bytes] = {}
-        self._model = ""
 
     # Events ---------------------------------------------------------------------------------------------------------
 
@@ -106,23 +107,27 @@ class OpenAIChat(WireAdapter):
     def _loose(self, name: str, data: bytes) -> None:
         top = fields_of(data)
         if top is None:
-            self._call.beside("raw", {"value": compact(data)})
+            if name == "error":
+                self._fail("error", failure_of(data))
+            elif present(msgspec.Raw(data)):
+                self._call.beside("raw", {"value": compact(data)})
             return
         groq = fields_of(top.get("x_groq", UNREAD)) or {}
         failure = failure_in(top) or (failure_of(data, top) if name == "error" else None)
         if failure is None and present(groq.get("error")):
             failure = failure_of(groq["error"], groq)
-        chunk, parts, extras = loose(top)
+        read = loose(top)
         usage = usage_in(groq.get("usage"))
         if usage is not None:
             self._usage(usage)
-        self._chunk(chunk, parts, data)
-        self._extras(extras)
-        if failure is not None:
-            rest = rest_of(top.get("error"))
-            if rest is not None:
-                self._call.beside("raw", {"error": rest})
-            self._fail(failure)
+        self._chunk(read.chunk, read.parts, data)
+        if failure is None:
+            self._beside.extras(read.extras)
+            return
+        rest = rest_of(top.get("error"))
+        if rest is not None:
+            self._call.beside("raw", {"error": rest})
+        self._fail("error", failure)
 
     def _chunk(self, chunk: Chunk, parts: dict[int, list[Part]], data: bytes) -> None:
         if not self._named and (chunk.id or chunk.model):
@@ -139,7 +144,7 @@ class OpenAIChat(WireAdapter):
         if chunk.usage is not None:
             self._usage(chunk.usage)
         if edge:
-            self._metadata(data)
+            self._beside.metadata(data)
 
     def _name(self, chunk: Chunk) -> None:
         self._model = chunk.model or self._model
@@ -160,7 +165,7 @@ class OpenAIChat(WireAdapter):
         if choice.finish_reason:
             self._reason = choice.finish_reason
         if choice.content_filter_results is not UNREAD:
-            self._repeated("choice", "content_filter_results", bytes(choice.content_filter_results))
+            self._beside.repeated("choice", "content_filter_results", bytes(choice.content_filter_results))
 
     def _delta(self, delta: Delta, parts: list[Part] | None) -> None:
         if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
@@ -177,8 +182,7 @@ class OpenAIChat(WireAdapter):
                 self._tool(part)
         if delta.function_call is not None:
             self._flush()
-            # The deprecated single call has neither id nor index: an index of its own keeps it apart.
-            self._tools.feed(ToolPart(index=-1, function=delta.function_call))
+            self._tools.feed(ToolPart(index=_FUNCTION_CALL, function=delta.function_call))
 
     # Content --------------------------------------------------------------------------------------------------------
 
@@ -188,7 +192,7 @@ class OpenAIChat(WireAdapter):
         else:
             self._pieces(self._splitter.feed(text))
 
-    def _pieces(self, pieces: list[tuple[str, str]]) -> None:
+    def _pieces(self, pieces: list[tuple[Kind, str]]) -> None:
         for kind, text in pieces:
             if kind == "text":
                 self._call.text(text)
@@ -207,25 +211,26 @@ class OpenAIChat(WireAdapter):
             elif part.kind == "thinking" and part.text:
                 self._call.thinking(part.text)
             elif part.kind == "image":
-                self._image(part.text)
+                self._beside.image(part.text)
             elif part.kind == "other":
                 self._call.beside("raw", {"delta": b'{"content":[%s]}' % part.raw})
 
     def _reasoning(self, delta: Delta) -> None:
         """One delta may say the same in two members: it is taken once."""
+        details = delta.reasoning_details or []
+        said = "".join(detail.text or detail.summary or "" for detail in details)
         words = delta.reasoning_content or ""
         if delta.reasoning and delta.reasoning != words:
             words += delta.reasoning
-        details = delta.reasoning_details or []
-        said = "".join(detail.text or detail.summary or "" for detail in details)
         if words:
             self._thought(words, details[0].index if details else None)
-            if said and said not in (words, delta.reasoning, delta.reasoning_content):
-                self._call.beside("raw", {"delta": b'{"reasoning_details":%s}' % compact(msgspec.json.encode(said))})
+        if words and said and said not in (words, delta.reasoning, delta.reasoning_content):
+            self._call.beside("raw", {"delta": b'{"reasoning_details":[{"text":%s}]}' % msgspec.json.encode(said)})
         for detail in details:
             if not words and (text := detail.text or detail.summary):
                 self._thought(text, detail.index)
-            self._sign(detail)
+            if detail.data or detail.signature:
+                self._sign(detail)
 
     def _thought(self, text: str, index: int | None) -> None:
         if self._call.signed and index != self._detail:
@@ -239,100 +244,21 @@ class OpenAIChat(WireAdapter):
         if detail.signature:
             self._call.sign(detail.signature)
             self._detail = detail.index
-        if detail.data or detail.signature:
-            # What a client must send back beside the data itself.
-            about = {"type": detail.type, "id": detail.id, "format": detail.format, "index": detail.index}
-            said = {key: value for key, value in about.items() if value is not None}
-            self._call.beside("raw", {"delta": b'{"reasoning_details":[%s]}' % compact(msgspec.json.encode(said))})
+        # What a client must send back beside the data itself.
+        about = {"type": detail.type, "id": detail.id, "format": detail.format, "index": detail.index}
+        said = {key: value for key, value in about.items() if value is not None}
+        self._call.beside("raw", {"delta": b'{"reasoning_details":[%s]}' % compact(msgspec.json.encode(said))})
 
     def _tool(self, part: ToolPart) -> None:
-        gemini = b""
         extra = fields_of(part.extra_content) or {}
-        if present(extra.get("google")):
-            gemini = compact(extra["google"])
+        google = extra.get("google", UNREAD)
         if extra.keys() - {"google"}:
             self._call.beside("raw", {"toolCall": b'{"extra_content":%s}' % compact(part.extra_content)})
-        self._tools.feed(part, gemini)
-
-    def _image(self, url: str) -> None:
-        head, found, data = url.partition(";base64,")
-        if found and head.startswith("data:"):
-            self._call.image(head[5:], "data", data)
-        else:
-            self._call.image("image/*", "url", url)
-
-    # What is kept beside --------------------------------------------------------------------------------------------
-
-    def _extras(self, extras: list[Extra]) -> None:
-        # Search results before citations: both list the same URLs, and only the former have titles.
-        for choice, level, name, raw in sorted(extras, key=lambda extra: extra.name == "citations"):
-            if choice is not None and choice != self._choice:
-                continue
-            if name in ("citations", "search_results", "annotations"):
-                for item in items_of(raw):
-                    self._sources.found(item)
-            elif name == "images" and level == "delta":
-                self._images(raw)
-            elif name == "reasoning_encrypted" and (data := text_of(raw)):
-                self._call.redacted(data)
-            elif level == "chunk":
-                self._repeated(level, name, raw)
-            else:
-                self._call.beside("raw", {level: b"{%s:%s}" % (quote(name), raw)})
-
-    def _images(self, raw: bytes) -> None:
-        for item in items_of(raw):
-            url = url_of(fields_of(item) or {})
-            if url:
-                self._image(url)
-            else:
-                self._call.beside("raw", {"delta": b'{"images":[%s]}' % compact(item)})
-
-    def _repeated(self, level: str, name: str, raw: bytes) -> None:
-        """Passed on only when it changes: many servers repeat such members on every chunk."""
-        if self._remembered.get(name) == raw or len(self._remembered) > _REMEMBERED:
-            return
-        self._remembered[name] = raw
-        if present(msgspec.Raw(raw)):
-            self._call.beside("raw", {level: b"{%s:%s}" % (quote(name), compact(raw))})
-
-    def _metadata(self, data: bytes) -> None:
-        """Facts about the response, at the chunks that carry them: the first, the finish and the usage chunk."""
-        top = fields_of(data) or {}
-        for name in META:
-            if present(top.get(name)):
-                self._call.meta[name] = compact(top[name])
-        if present(top.get("usage")):
-            self._call.meta["usage"] = compact(top["usage"])
-        for raw in items_of(top.get("choices", UNREAD)):
-            members = fields_of(raw) or {}
-            if (integer_of(members.get("index")) or 0) == self._choice:
-                for name in CHOICE_META:
-                    if present(members.get(name)):
-                        self._call.meta[name] = compact(members[name])
+        self._tools.feed(part, compact(google) if present(google) else b"")
 
     def _usage(self, said: UsageIn) -> None:
-        """The last report wins; one that lacks a count (null until the end, on some servers) says nothing."""
-        prompt, completion = _count(said.prompt_tokens), _count(said.completion_tokens)
-        if prompt is None or completion is None:
-            return
-        details = said.prompt_tokens_details or said.prompt_token_details
-        read = _first(
-            None if details is None else details.cached_tokens,
-            said.prompt_cache_hit_tokens,
-            said.cache_read_input_tokens,
-            said.cached_tokens,
-            said.num_cached_tokens,
-        )
-        written = _first(None if details is None else details.cache_write_tokens, said.cache_creation_input_tokens)
-        inner = said.completion_tokens_details
-        self._call.usage = Usage(
-            input_tokens=max(0, prompt - (read or 0) - (written or 0)),
-            output_tokens=completion,
-            cache_read_tokens=read,
-            cache_write_tokens=written,
-            reasoning_tokens=_first(None if inner is None else inner.reasoning_tokens, said.reasoning_tokens),
-        )
+        """The last report wins. Reports are never added up: they are totals, or repeat each other."""
+        self._call.usage = usage_of(said) or self._call.usage
 
     # Ends -----------------------------------------------------------------------------------------------------------
 
@@ -343,29 +269,25 @@ class OpenAIChat(WireAdapter):
         if self._reason or (self._others and not self._seen):
             self._finish()
         else:
-            self._fail(cut_off("it ended with neither a finish_reason nor [DONE]"), aborted=True)
+            self._fail("aborted", cut_off("it ended with neither a finish_reason nor [DONE]"))
 
     def _finish(self) -> None:
         if self._others and not self._seen:
             message = f"the response has no choice {self._choice}"
-            self._fail(Failure(message=message, code="no-such-choice", retryable=False))
-            return
-        failure = FAILED.get(self._reason.lower())
-        if failure is not None:
-            self._fail(failure, aborted=self._reason.lower() == "abort")
-            return
-        self._flush()
-        self._tools.finish()
-        self._name_late()
-        kind = FINISH.get(self._reason.lower(), "stop")
-        if not self._reason and self._call.has_tools:
-            kind = "tool_calls"
-        self._call.finish(kind, self._reason)
+            self._fail("error", Failure(message=message, code="no-such-choice", retryable=False))
+        elif self._reason.lower() in FAILED:
+            self._fail(*FAILED[self._reason.lower()])
+        else:
+            self._flush()
+            self._tools.finish()
+            self._name_late()
+            kind = FINISH.get(self._reason.lower(), "stop")
+            self._call.finish("tool_calls" if not self._reason and self._call.has_tools else kind, self._reason)
 
-    def _fail(self, failure: Failure, aborted: bool = False) -> None:
+    def _fail(self, kind: FailedKind, failure: Failure) -> None:
         self._flush()
         self._name_late()
-        self._call.fail(failure, "aborted" if aborted else "error", self._reason)
+        self._call.fail(failure, kind, self._reason)
 
     def _name_late(self) -> None:
         """Servers that give no id still name their model."""
@@ -373,17 +295,13 @@ class OpenAIChat(WireAdapter):
             self._call.identify("", self._model, "")
 
 
-def _count(number: int | None) -> int | None:
-    return number if number is not None and 0 <= number < _SURE else None
-
-
-def _first(*numbers: int | None) -> int | None:
-    return next((number for number in numbers if _count(number) is not None), None)
-
-
 def _timestamp(created: int | None) -> str:
     """ISO 8601 from seconds since 1970, or milliseconds, as one server sends; "" if there is none."""
-    if created is None or not 0 < created < 10**14:
+    if created is None or not 0 < created < _MAX_CREATED:
         return ""
-    seconds = created / 1000 if created > 10**11 else created
+    seconds = created / 1000 if created > _MILLISECONDS else created
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+_MILLISECONDS: Final = 10**11  # as seconds this is the year 5138, as milliseconds 1973
+_MAX_CREATED: Final = 10**14

@@ -2,9 +2,10 @@
 
 import msgspec
 
-from runwire.adapters.call import Block, Call
+from runwire.adapters.call import Call
 from runwire.adapters.opaque import quote
 from runwire.adapters.openai_wire import ToolPart
+from runwire.adapters.writer import Block
 
 
 class _Tool:
@@ -83,7 +84,7 @@ class Tools:
             if not arguments and not (tool.id and tool.name):
                 return
             self._open(tool)
-        elif gemini or not tool.block.told:
+        elif gemini or not tool.block.name:
             self._call.name_tool(tool.block, tool.name, gemini)
         if arguments and tool.block is not None:
             self._call.tool_arguments(tool.block, arguments)

@@ -124,14 +124,26 @@ class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 # Members of the event, and of our choice, that describe the whole response. The last value goes into its metadata.
 META: Final = (
-    "system_fingerprint service_tier provider timings time_info cost copilot_usage generationId x_groq "
-    "latency_checkpoint stream_options prompt_token_ids prompt_text"
-).split()
-CHOICE_META: Final = "native_finish_reason matched_stop stop_reason seed".split()
+    "system_fingerprint",
+    "service_tier",
+    "provider",
+    "timings",
+    "time_info",
+    "cost",
+    "copilot_usage",
+    "generationId",
+    "x_groq",
+    "latency_checkpoint",
+    "stream_options",
+    "prompt_token_ids",
+    "prompt_text",
+)
+CHOICE_META: Final = ("native_finish_reason", "matched_stop", "stop_reason", "seed")
 # Members that hold nothing of the answer: padding, what every event repeats, and copies of what `delta` says.
-_SKIPPED: Final = frozenset({"object", "obfuscation", "p", "error", "created", "id", "model", "choices", "usage", *META})
+_READ: Final = ("id", "model", "created", "choices", "usage", "error")
+_SKIPPED: Final = frozenset({"object", "obfuscation", "p", *_READ, *META})
 _CHOICE_SKIPPED: Final = frozenset({"index", "delta", "text", "finish_reason", "message", *CHOICE_META})
-_DELTA_SKIPPED: Final = frozenset({"role", "name", "channel", "token_id"})
+_DELTA_READ: Final = frozenset(Delta.__struct_fields__) - {"audio", "annotations", "images"}
 
 
 class Extra(NamedTuple):
@@ -161,7 +173,7 @@ class _Loosener:
             if name not in _SKIPPED and present(raw):
                 self.extras.append(Extra(None, "chunk", name, compact(raw)))
         return Chunk(
-            choices=[self.choice(members) for raw in items_of(top.get("choices", UNREAD)) if (members := fields_of(raw))],
+            choices=[self.choice(members) for members in _objects(top.get("choices"))],
             usage=usage_in(top.get("usage")),
             id=text_of(top.get("id")),
             model=text_of(top.get("model")),
@@ -186,25 +198,21 @@ class _Loosener:
         )
 
     def delta(self, index: int, members: dict[str, msgspec.Raw]) -> Delta:
-        known: dict[str, str | None] = {}
-        for name in ("reasoning_content", "reasoning", "refusal"):
-            known[name] = self._string(index, "delta", name, members)
-        content = members.get("content")
-        if content is not None and items_of(content):
-            self.parts[index] = [part for raw in items_of(content) for part in _parts(raw)]
-        else:
-            known["content"] = self._string(index, "delta", "content", members)
-        read = {*known, "content", "tool_calls", "reasoning_details", "function_call"}
+        parts = items_of(members.get("content", UNREAD))
+        if parts:
+            self.parts[index] = [part for raw in parts for part in _parts(raw)]
         for name, raw in members.items():
-            if name not in read and name not in _DELTA_SKIPPED and _says(raw):
+            if name not in _DELTA_READ and _says(raw):
                 self.extras.append(Extra(index, "delta", name, compact(raw)))
-        tools = [self.tool(index, inner) for raw in items_of(members.get("tool_calls", UNREAD)) if (inner := fields_of(raw))]
         call = fields_of(members.get("function_call", UNREAD))
         return Delta(
-            tool_calls=tools or None,
-            reasoning_details=[detail for raw in items_of(members.get("reasoning_details", UNREAD)) if (detail := _detail(raw))],
+            content=None if parts else self._string(index, "delta", "content", members),
+            tool_calls=[self.tool(index, inner) for inner in _objects(members.get("tool_calls"))],
+            reasoning_content=self._string(index, "delta", "reasoning_content", members),
+            reasoning=self._string(index, "delta", "reasoning", members),
+            reasoning_details=[_detail(inner) for inner in _objects(members.get("reasoning_details"))],
+            refusal=self._string(index, "delta", "refusal", members),
             function_call=None if call is None else _function(call),
-            **known,
         )
 
     def tool(self, choice: int, members: dict[str, msgspec.Raw]) -> ToolPart:
@@ -239,25 +247,18 @@ def usage_in(raw: msgspec.Raw | None) -> UsageIn | None:
     members = None if raw is None else fields_of(raw)
     if members is None:
         return None
-    try:
-        return msgspec.json.decode(bytes(raw or b""), type=UsageIn)
-    except msgspec.ValidationError:
-        pass
-    numbers = {name: integer_of(members.get(name)) for name in UsageIn.__struct_fields__ if not name.endswith("_details")}
-    inner = {name: fields_of(members.get(name, UNREAD)) or {} for name in _DETAILS}
-    return UsageIn(
-        **numbers,
-        prompt_tokens_details=_prompt_details(inner["prompt_tokens_details"]),
-        prompt_token_details=_prompt_details(inner["prompt_token_details"]),
-        completion_tokens_details=CompletionDetails(integer_of(inner["completion_tokens_details"].get("reasoning_tokens"))),
-    )
+    inner = {name: _numbers(fields_of(members.get(name, UNREAD)) or {}) for name in members if name.endswith("details")}
+    return msgspec.convert({**_numbers(members), **inner}, UsageIn)
 
 
-_DETAILS: Final = ("prompt_tokens_details", "prompt_token_details", "completion_tokens_details")
+def _numbers(members: dict[str, msgspec.Raw]) -> dict[str, int | None]:
+    return {name: integer_of(raw) for name, raw in members.items()}
 
 
-def _prompt_details(members: dict[str, msgspec.Raw]) -> PromptDetails:
-    return PromptDetails(integer_of(members.get("cached_tokens")), integer_of(members.get("cache_write_tokens")))
+def _objects(raw: msgspec.Raw | None) -> list[dict[str, msgspec.Raw]]:
+    """The objects of an array, or of what should be one."""
+    items = [] if raw is None else items_of(raw)
+    return [members for item in items if (members := fields_of(item)) is not None]
 
 
 def _says(raw: msgspec.Raw) -> bool:
@@ -282,12 +283,9 @@ def _function(members: dict[str, msgspec.Raw]) -> Function:
     return Function(name=text_of(members.get("name")), arguments=arguments)
 
 
-def _detail(raw: msgspec.Raw) -> Detail | None:
-    members = fields_of(raw)
-    if members is None:
-        return None
-    names = ("type", "text", "summary", "signature", "data", "id", "format")
-    return Detail(**{name: text_of(members.get(name)) for name in names}, index=integer_of(members.get("index")))
+def _detail(members: dict[str, msgspec.Raw]) -> Detail:
+    said: dict[str, str | int | None] = {name: text_of(raw) for name, raw in members.items()}
+    return msgspec.convert({**said, "index": integer_of(members.get("index"))}, Detail)
 
 
 def _parts(raw: msgspec.Raw) -> list[Part]:

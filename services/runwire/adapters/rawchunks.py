@@ -1,5 +1,6 @@
 """Raw chunks that were written by somebody else's adapter: passed on as they are, for the grammar to judge."""
 
+from contextlib import suppress
 from typing import ClassVar, Final
 
 import msgspec
@@ -65,8 +66,6 @@ class RawChunks:
 
     def _passed(self, body: bytes) -> Emitted:
         if b'"finish"' in body:
-            try:
+            with suppress(msgspec.DecodeError, RecursionError):
                 self._ended = self._ended or _type_of(body).type == "finish"
-            except (msgspec.DecodeError, RecursionError):
-                pass
         return Emitted("provider", body)

@@ -6,13 +6,14 @@ from typing import Final, cast
 import msgspec
 
 from runwire.adapters.anthropic import Anthropic
-from runwire.adapters.base import Adapter, Emitted, Framing, UnknownProvider
+from runwire.adapters.base import Adapter, Emitted, Framing
 from runwire.adapters.openai_chat import OpenAIChat
 from runwire.adapters.rawchunks import RawChunks
+from runwire.errors import UnknownProvider
 
 _ADAPTERS: Final[dict[str, Callable[[int, Framing | None], Adapter]]] = {
-    "openai-chat": lambda choice, framing: OpenAIChat(choice, framing),
-    "anthropic": lambda choice, framing: Anthropic(framing),
+    "openai-chat": OpenAIChat,
+    "anthropic": Anthropic,
 }
 # The names of providers. Beside them `raw` takes raw chunks as they are.
 PROVIDERS: Final[tuple[str, ...]] = tuple(_ADAPTERS)
@@ -52,7 +53,7 @@ def _member(event: object, name: str) -> object:
 
 
 def _json_of(event: object) -> bytes:
-    if isinstance(event, (bytes, bytearray, memoryview)):
+    if isinstance(event, bytes | bytearray):
         return bytes(event)
     if isinstance(event, str):
         return event.encode()

@@ -9,7 +9,7 @@ Kind = Literal["text", "thinking"]
 
 
 class ThinkSplitter:
-    """Splits one answer. Only a tag at the very beginning opens reasoning: later ones are what the model talks about."""
+    """Splits one answer. Only a tag at the very beginning opens reasoning: later ones are talk about tags."""
 
     def __init__(self) -> None:
         self._state: Literal["begin", "inside", "after"] = "begin"

@@ -24,7 +24,7 @@ class ValueFramer:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._buffer = bytearray()
-        self._at = 0  # how far the buffer has been scanned
+        self._at: int = 0  # how far the buffer has been scanned
         self._depth = 0
         self._in_string = False
         self._in_array = False
@@ -85,7 +85,7 @@ class ValueFramer:
     def _scan(self) -> bytes | None:
         buffer = self._buffer
         while found := (_INSIDE if self._in_string else _OUTSIDE).search(buffer, self._at):
-            byte = found.group()
+            byte: bytes = found.group()
             if byte == b"\\":
                 if found.end() == len(buffer):
                     self._at = found.start()

@@ -1,12 +1,12 @@
 """The frame of every adapter: bytes to events, and whatever goes wrong on the way to a failed end."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import msgspec
 
 from runwire.adapters.base import MAX_EVENT, Emitted, Framing
-from runwire.adapters.call import Call
+from runwire.adapters.call import Call, FailedKind
 from runwire.adapters.failures import cut_off, undecodable
 from runwire.adapters.framing import Framed
 from runwire.adapters.opaque import repaired
@@ -85,17 +85,15 @@ class WireAdapter(ABC):
             self._read(name, repaired(text))
         except (msgspec.DecodeError, RecursionError):
             # An event at the end of the body that stops in the middle is a body that was cut, not a broken event.
-            self._call.fail(cut_off("it ends inside an event") if self._closed else undecodable(text), self._cut_kind())
-
-    def _cut_kind(self) -> Literal["error", "aborted"]:
-        return "aborted" if self._closed else "error"
+            kind: FailedKind = "aborted" if self._closed else "error"
+            self._call.fail(cut_off("it ends inside an event") if self._closed else undecodable(text), kind)
 
     @abstractmethod
     def _read(self, name: str, data: bytes) -> None:
         """One event. Raises msgspec.DecodeError if it is no JSON; anything else it does not understand, it keeps."""
 
-    def _done(self) -> None:
-        """`[DONE]`: not an end unless the protocol says so."""
+    def _done(self) -> None:  # noqa: B027 - most protocols have an end of their own and pass `[DONE]` over
+        """`[DONE]` came."""
 
     @abstractmethod
     def _end_of_body(self) -> None:

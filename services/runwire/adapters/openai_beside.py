@@ -1,0 +1,86 @@
+"""What the OpenAI family sends beside text, reasoning and tool calls: kept as agent chunks or as metadata."""
+
+from typing import Final
+
+import msgspec
+
+from runwire.adapters.call import Call
+from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, quote, text_of
+from runwire.adapters.openai_wire import CHOICE_META, META, UNREAD, Extra, url_of
+from runwire.adapters.sources import Sources
+
+# How many kinds of metadata are remembered, so that what repeats on every chunk is passed on once.
+_REMEMBERED: Final = 64
+_CITED: Final = ("citations", "search_results", "annotations")
+
+
+class Beside:
+    """The agent chunks and metadata of one choice."""
+
+    def __init__(self, call: Call, choice: int) -> None:
+        self._call = call
+        self._choice = choice
+        self._sources = Sources(call)
+        self._remembered: dict[str, bytes] = {}
+
+    def extras(self, extras: list[Extra]) -> None:
+        """What the structs have no place for."""
+        # Search results before citations: both list the same URLs, and only the former have titles.
+        for choice, level, name, raw in sorted(extras, key=_citations_last):
+            if choice is not None and choice != self._choice:
+                continue
+            if name in _CITED:
+                for item in items_of(raw):
+                    self._sources.found(item)
+            elif name == "images" and level == "delta":
+                self._images(raw)
+            elif name == "reasoning_encrypted" and (data := text_of(raw)):
+                self._call.redacted(data)
+            elif level == "chunk":
+                self.repeated(level, name, raw)
+            else:
+                self._call.beside("raw", {level: b"{%s:%s}" % (quote(name), raw)})
+
+    def repeated(self, level: str, name: str, raw: bytes) -> None:
+        """Passed on only when it changes: many servers repeat such members on every chunk."""
+        if self._remembered.get(name) == raw:
+            return
+        if name in self._remembered or len(self._remembered) < _REMEMBERED:
+            self._remembered[name] = raw
+        if present(msgspec.Raw(raw)):
+            self._call.beside("raw", {level: b"{%s:%s}" % (quote(name), compact(raw))})
+
+    def metadata(self, data: bytes) -> None:
+        """Facts about the response, from a chunk that carries them: the first, the finish and the usage chunk."""
+        top = fields_of(data) or {}
+        self._remember(top, (*META, "usage"))
+        for raw in items_of(top.get("choices", UNREAD)):
+            members = fields_of(raw) or {}
+            if (integer_of(members.get("index")) or 0) == self._choice:
+                self._remember(members, CHOICE_META)
+
+    def _remember(self, members: dict[str, msgspec.Raw], names: tuple[str, ...]) -> None:
+        for name in names:
+            raw = members.get(name)
+            if raw is not None and present(raw):
+                self._call.meta[name] = compact(raw)
+
+    def image(self, url: str) -> None:
+        """An image by its URL, which may hold it."""
+        head, found, data = url.partition(";base64,")
+        if found and head.startswith("data:"):
+            self._call.image(head.removeprefix("data:"), "data", data)
+        else:
+            self._call.image("image/*", "url", url)
+
+    def _images(self, raw: bytes) -> None:
+        for item in items_of(raw):
+            url = url_of(fields_of(item) or {})
+            if url:
+                self.image(url)
+            else:
+                self._call.beside("raw", {"delta": b'{"images":[%s]}' % compact(item)})
+
+
+def _citations_last(extra: Extra) -> bool:
+    return extra.name == "citations"

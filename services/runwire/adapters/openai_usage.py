@@ -1,0 +1,45 @@
+"""The counts of the OpenAI family as the contract wants them: disjoint, as reported, never made up."""
+
+from runwire.adapters.openai_wire import UsageIn
+from runwire_schemas.raw import Usage
+
+# Counts above are no integers for most JSON readers, and no provider's truth.
+SURE = 2**53
+
+
+def usage_of(said: UsageIn) -> Usage | None:
+    """None if one of the two counts is missing (null until the end, on some servers): that says nothing.
+
+    `prompt_tokens` includes what was read from and written to a cache; both are taken out of it, never below 0.
+    `completion_tokens` is passed on as it is, although some gateways leave reasoning out of it.
+    """
+    prompt, completion = count(said.prompt_tokens), count(said.completion_tokens)
+    if prompt is None or completion is None:
+        return None
+    details = said.prompt_tokens_details or said.prompt_token_details
+    read = first(
+        None if details is None else details.cached_tokens,
+        said.prompt_cache_hit_tokens,
+        said.cache_read_input_tokens,
+        said.cached_tokens,
+        said.num_cached_tokens,
+    )
+    written = first(None if details is None else details.cache_write_tokens, said.cache_creation_input_tokens)
+    inner = said.completion_tokens_details
+    return Usage(
+        input_tokens=max(0, prompt - (read or 0) - (written or 0)),
+        output_tokens=completion,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=first(None if inner is None else inner.reasoning_tokens, said.reasoning_tokens),
+    )
+
+
+def count(number: int | None) -> int | None:
+    """The number if it can be a count."""
+    return number if number is not None and 0 <= number < SURE else None
+
+
+def first(*numbers: int | None) -> int | None:
+    """The first that is a count: spellings of the same thing, best known first."""
+    return next((number for number in numbers if count(number) is not None), None)
