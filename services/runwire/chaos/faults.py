@@ -162,7 +162,17 @@ class Faults:
         return cut > 0
 
     async def cut_connections(self) -> bool:
-        raise NotImplementedError
+        cut = self.proxy.cut()
+        self.say(f"{cut} connections cut")
+        return cut > 0
 
     async def lose_replies(self, seconds: float) -> bool:
-        raise NotImplementedError
+        """Commands run and their answers are lost; then those connections are cut."""
+        before = self.proxy.dropped_bytes
+        self.proxy.drop_replies()
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.proxy.pass_replies()
+        self.say(f"replies lost for {seconds:.1f} s: {self.proxy.dropped_bytes - before} bytes")
+        return self.proxy.dropped_bytes > before
