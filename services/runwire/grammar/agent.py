@@ -46,7 +46,7 @@ def payload_invalid(_: View, x: Input) -> str | None:
     sender = x.tree.get("from")
     if sender is not None and sender not in SENDERS:
         return f"from is none of {', '.join(SENDERS)}"
-    payload = x.tree["payload"] if "payload" in x.tree else x.tree
+    payload = x.tree.get("payload", x.tree)
     if not isinstance(payload, dict):
         return "payload is no object"
     for name in _REQUIRED[x.type or ""]:
@@ -72,7 +72,7 @@ def normalized(x: Input, run_id: str) -> bytes:
         payload = members["payload"]
     else:
         payload, outside = _object(outside), []
-    titled = x.tree["payload"] if "payload" in x.tree else x.tree
+    titled = x.tree.get("payload", x.tree)
     if x.type == "source" and isinstance(titled, dict) and titled.get("title") is None:
         payload = _titled(payload)
     sender = x.tree.get("from") or "AGENT"

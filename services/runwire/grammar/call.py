@@ -9,7 +9,7 @@ from runwire.grammar.input import Input
 from runwire.grammar.jsontext import arguments
 from runwire.grammar.normalize import text
 from runwire.grammar.run import Run
-from runwire.grammar.state import Block, Call, Held, Tool, Waiting, Word
+from runwire.grammar.state import Block, Call, Held, Waiting, Word
 from runwire_schemas.raw import (
     Aborted,
     BlockEnd,
@@ -94,9 +94,7 @@ def replace_producer(run: Run, src: str, record_id: str) -> None:
     """A new epoch of a source ends its open call: nobody is left to finish it."""
     call = run.state.call
     if call is not None and call.src == src:
-        failure = Failure(
-            message="the call's producer was replaced by a new epoch of its own", code="producer-replaced"
-        )
+        failure = Failure(message="a new epoch replaced the call's producer", code="producer-replaced")
         finish(run, Failed(failure=failure), record_id)
 
 
@@ -144,7 +142,7 @@ def _stem(block: Block) -> str:
 
 def _end(run: Run, call: Call, chunk: BlockEnd, record: Record) -> None:
     block = call.blocks.pop(chunk.index)
-    call.closed.add(chunk.index)
+    call.closed.append(chunk.index)
     whole = chunk.block
     match whole:
         case TextBlock():
@@ -182,8 +180,7 @@ def _result(run: Run, whole: ToolResultBlock) -> None:
 
 def _tool_delta(run: Run, call: Call, chunk: ToolCallDelta, record: Record) -> None:
     block = call.blocks[chunk.index]
-    call.tool_ids.add(chunk.id)
-    block.id = chunk.id
+    _identify(call, block, chunk.id)
     block.name = block.name or chunk.name or ""
     if chunk.provider_executed is not None:
         block.executed = chunk.provider_executed
@@ -204,12 +201,18 @@ def _tool_delta(run: Run, call: Call, chunk: ToolCallDelta, record: Record) -> N
         run.emit("tool-call-delta", normalize.tool_delta(chunk.arguments_delta, block.out, block.name, meta))
 
 
+def _identify(call: Call, block: Block, raw_id: str) -> None:
+    if not block.id:
+        block.id = raw_id
+        call.tool_ids.append(tools.key(raw_id))
+
+
 def _announce(run: Run, block: Block, meta: bytes | None, record: Record) -> None:
     """Readers hear of a tool call as soon as its id and name are known; what waited for that follows."""
     if block.started:
         return
     block.started = True
-    block.out = tools.register(run.state, block.id, block.name, block.executed)
+    block.out = tools.register(run.state, block)
     if block.out != block.id:
         run.repair("tool-call-id-renamed", f"the tool call id {block.id} was used before: {block.out}", record)
     run.emit("tool-call-input-streaming-start", normalize.tool_start(block.out, block.name, block.executed, meta))
@@ -234,8 +237,7 @@ def _keep_argument(run: Run, block: Block, delta: str) -> None:
 
 def _end_tool(run: Run, call: Call, block: Block, whole: ToolUseBlock, record: Record) -> None:
     state = run.state
-    call.tool_ids.add(whole.id)
-    block.id = whole.id
+    _identify(call, block, whole.id)
     block.name = block.name or whole.name
     block.wire = whole.provider_wire_name or block.wire
     if whole.provider_executed is not None:
@@ -246,16 +248,11 @@ def _end_tool(run: Run, call: Call, block: Block, whole: ToolUseBlock, record: R
         run.emit("tool-call-delta", normalize.tool_delta(whole.arguments, block.out, block.name, None))
     run.emit("tool-call-input-streaming-end", normalize.tool_end(block.out))
     state.args_size -= block.parts_size
-    tool = state.tools[block.out]
-    tool.executed = block.executed
-    tools.remember_args(state, run.limits, tool, whole.arguments)
-    _judge_arguments(run, block, tool, whole.arguments, meta)
-
-
-def _judge_arguments(run: Run, block: Block, tool: Tool, given: str, meta: bytes | None) -> None:
-    args = arguments(given, run.limits.depth)
-    if args is None:
-        tool.state = "bad"
-        return
-    tool.state = "complete"
-    run.emit("tool-call", normalize.tool_call(block.out, block.name, args, block.executed, meta))
+    args = arguments(whole.arguments, run.limits.depth)
+    if args is not None:
+        run.emit("tool-call", normalize.tool_call(block.out, block.name, args, block.executed, meta))
+    # The provider may have answered its own call before it ended the block.
+    tool = state.tools.get(block.out)
+    if tool is not None:
+        tool.state = "bad" if args is None else "complete"
+        tools.remember_args(state, run.limits, tool, [whole.arguments])

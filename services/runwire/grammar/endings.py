@@ -1,4 +1,4 @@
-"""Every ending is explicit and is one sequence, whatever happened: §5 of the contract as one table and one function."""
+"""Every ending is explicit and is one sequence, whatever happened: §5 of the contract as one table."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple

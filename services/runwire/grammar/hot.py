@@ -28,12 +28,11 @@ class ToolDelta(
     tag_field="type",
     tag="tool-call-delta",
     forbid_unknown_fields=True,
-    rename="camel",
     gc=False,
 ):
     index: int
     id: str
-    arguments_delta: str
+    text: str = msgspec.field(name="argumentsDelta")
 
 
 Delta = TextDelta | ThinkingDelta | ToolDelta

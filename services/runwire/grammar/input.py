@@ -1,7 +1,8 @@
 """What rules look at: one record, decoded once and only as far as a rule needs it, and the run it comes to."""
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -20,7 +21,7 @@ from runwire_schemas.raw import (
 )
 from runwire_schemas.record import Record
 
-_DECODERS: Final = {
+_DECODERS: Final[Mapping[str, msgspec.json.Decoder[Any]]] = {
     "block-start": msgspec.json.Decoder(BlockStart),
     "text-delta": msgspec.json.Decoder(TextDelta),
     "thinking-delta": msgspec.json.Decoder(ThinkingDelta),
@@ -81,7 +82,8 @@ class Input:
     @cached_property
     def chunk(self) -> RawChunk:
         """The typed chunk. Raises msgspec.ValidationError where the tables of fields were not asked before."""
-        return _DECODERS[self.type or ""].decode(self.record.body)
+        chunk: RawChunk = _DECODERS[self.type or ""].decode(self.record.body)
+        return chunk
 
 
 class View(NamedTuple):

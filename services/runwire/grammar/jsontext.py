@@ -1,6 +1,6 @@
-"""JSON as text: what a schema decoder does not check, and what must not be decoded and encoded again.
+r"""JSON as text: what a schema decoder does not check, and what must not be decoded and encoded again.
 
-Opaque JSON (arguments, results, extra fields) keeps its spelling: `1.0`, `1e400` and `\\u00e9` stay as written. Only
+Opaque JSON (arguments, results, extra fields) keeps its spelling: `1.0`, `1e400` and `\u00e9` stay as written. Only
 insignificant white space goes. So the text is checked apart from decoding: UTF-8, syntax, depth, surrogates.
 """
 
@@ -13,7 +13,8 @@ Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 MAX_DEPTH: Final = 128
 
 _STRING_OR_SPACE: Final = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|[ \t\n\r]+', re.DOTALL)
-_STRING_OR_OTHER: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^\[\]{}"]+', re.DOTALL)
+# An unterminated string reaches to the end: otherwise each of its quotes would be tried as a new start.
+_STRING_OR_OTHER: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[^\[\]{}"]+', re.DOTALL)
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 # Longer integers are slow to convert and beyond every bound; as a float they fail the same rules.
 _LONGEST_INT: Final = 20
@@ -53,11 +54,14 @@ def levels(text: str, enough: int = MAX_DEPTH) -> int:
         return brackets
     level = deepest = 0
     for char in _STRING_OR_OTHER.sub("", text):
-        if char in "[{":
-            level += 1
-            deepest = max(deepest, level)
-        else:
+        if char in "]}":
             level -= 1
+            continue
+        level += 1
+        if level > deepest:
+            deepest = level
+            if deepest > enough:
+                break
     return deepest
 
 
@@ -71,7 +75,7 @@ def compact(data: bytes | str) -> bytes:
 
 def arguments(text: str, depth: int = MAX_DEPTH) -> bytes | None:
     """A tool call's arguments as the compact text of their object; blank ones are `{}`; None if they are no object."""
-    if not text or text.isspace():
+    if not text.strip(" \t\n\r"):
         return b"{}"
     try:
         tree = parse(text, depth)

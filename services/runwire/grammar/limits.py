@@ -30,8 +30,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     unanswered_calls: int = 4096
     answered_calls: int = 1024
     """Answered tool calls that are remembered, to see ids used again and answers given twice."""
-    tool_id_bytes: int = MIB
-    """Ids and names of remembered tool calls together: without it 4,096 huge ids would make a huge state."""
+    tool_bytes: int = MIB
+    """Ids, names and metadata of unanswered tool calls together: 4,096 huge ids would make a huge state."""
     sources: int = 256
 
     parked_records: int = 1000

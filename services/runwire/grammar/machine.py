@@ -102,9 +102,9 @@ class RunMachine(Run):
         hot = self._open.get(chunk.index)
         if hot is None or hot.accepts is not type(chunk):
             return False
-        delta = chunk.arguments_delta if type(chunk) is ToolDelta else chunk.text  # type: ignore[union-attr]
+        delta = chunk.text
         data = delta.encode()
-        if not data or (type(chunk) is ToolDelta and not self._keeps(hot, chunk, delta, len(data))):
+        if not data or (isinstance(chunk, ToolDelta) and not self._keeps(hot, chunk, len(data))):
             return False
         block = hot.block
         block.fed = True
@@ -115,11 +115,12 @@ class RunMachine(Run):
         self.state.last = record.id
         return True
 
-    def _keeps(self, hot: HotBlock, chunk: ToolDelta, delta: str, size: int) -> bool:
+    def _keeps(self, hot: HotBlock, chunk: ToolDelta, size: int) -> bool:
+        """Whether the argument text could be remembered and was."""
         block, state = hot.block, self.state
         if chunk.id != block.id or block.parts is None or state.args_size + size > self._argument_bytes:
             return False
-        block.parts.append(delta)
+        block.parts.append(chunk.text)
         block.parts_size += size
         state.args_size += size
         return True
@@ -179,7 +180,7 @@ class RunMachine(Run):
             self.state.last = record_id
 
     def _opened(self, x: Input) -> bool:
-        if not records.opens(x):
+        if not records.opens(x, self.limits):
             return False
         record = x.record
         if record.kind == "control":
@@ -204,10 +205,12 @@ class RunMachine(Run):
         if broken is not None:
             rule, message = broken
             expected = rules.expected(view, x, broken)
+            # What is too large is not decoded for its evidence either.
+            seen = None if rule.code == "chunk-too-large" else x
             if rule.cls == "refused" or self.finished:
-                self.refuse(rule.code, message, record, expected, x)
+                self.refuse(rule.code, message, record, expected, seen)
             else:
-                endings.violate(self, rule.code, message, record, expected, x)
+                endings.violate(self, rule.code, message, record, expected, seen)
         elif record.kind == "provider":
             call.apply(self, x)
         elif record.kind == "control":
@@ -229,20 +232,19 @@ class RunMachine(Run):
                 control.timed_out(self, x)
 
     def _quarantine(self, record: Record, code: str) -> None:
-        x = Input(msgspec.structs.replace(record, body=b"{}"), self.limits.depth)
         message = "the record crashes the process that reads it"
         if not self.exists:
             if record.seq != 1:
                 self.refuse(code, message, record)
                 return
             self.open(record, "single-call" if record.call else "agent-loop", records.author_of(record.src))
-        if records.admit(self, x):
-            if self.finished:
-                self.refuse(code, message, record)
-            else:
-                endings.violate(self, code, message, record)
-            records.finish_turn(self, record)
-        self._arrived(record.id)
+        if records.seen(self, record):
+            self.duplicates += 1
+        elif self.finished:
+            self.refuse(code, message, record)
+        else:
+            endings.violate(self, code, message, record)
+        records.use_up(self, record)
 
 
 _OPENERS: Final = ("seq 1 of a provider record", "seq 1 of a run-start")

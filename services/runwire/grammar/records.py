@@ -4,11 +4,12 @@ from typing import Final, Literal
 
 from runwire.grammar import agent, call, control
 from runwire.grammar.input import Input
+from runwire.grammar.limits import Limits
 from runwire.grammar.rules import size_limit
 from runwire.grammar.run import GRAMMAR_VERSION, Run
 from runwire.grammar.state import Parked, Source
 from runwire_schemas.evidence import Evidence
-from runwire_schemas.record import ENFORCER_SRC, UNWRAP_SRC, Malformed, Record
+from runwire_schemas.record import ADMIN_SRC, ENFORCER_SRC, UNWRAP_SRC, Malformed, Record
 
 Class = Literal["refused", "fatal", "counted"]
 
@@ -22,7 +23,7 @@ CHECKS: Final[tuple[tuple[str, Class, str], ...]] = (
     ("sequence-gap", "fatal", "seq is the next one, or the gap is filled in time"),
 )
 
-_OPENING_CONTROL: Final = "run-start"
+_UNNUMBERED: Final = (ENFORCER_SRC, ADMIN_SRC)
 
 
 def refuse_unnamed(malformed: Malformed) -> Evidence:
@@ -47,15 +48,16 @@ def invalid(run: Run, x: Input) -> str | None:
     return control.misplaced(x) if x.record.kind == "control" else agent.unsupported(x)
 
 
-def opens(x: Input) -> bool:
+def opens(x: Input, limits: Limits) -> bool:
     """Whether the record may open a run: what it says in detail is judged afterwards."""
-    if x.record.seq != 1:
+    record = x.record
+    if record.seq != 1:
         return False
-    return x.record.kind != "control" or x.type == _OPENING_CONTROL
+    return record.kind != "control" or (len(record.body) <= size_limit(limits, record) and x.type == "run-start")
 
 
 def author_of(src: str) -> str:
-    """ "" for producers, else the unwrapper of one parent."""
+    """The unwrapper of one parent, or an empty name for producers."""
     return src if src.startswith(UNWRAP_SRC) else ""
 
 
@@ -87,7 +89,7 @@ def admit(run: Run, x: Input) -> bool:
 def use_up(run: Run, record: Record | Malformed) -> None:
     """A refused record uses up its seq, as far as it has one."""
     src, epoch, seq = record.src, record.epoch, record.seq
-    if src is None or epoch is None or seq is None or src == ENFORCER_SRC or author_of(src) != run.state.author:
+    if src is None or epoch is None or seq is None or src in _UNNUMBERED or author_of(src) != run.state.author:
         return
     known = run.state.sources.get(src)
     if (known is None and len(run.state.sources) >= run.limits.sources) or (known and epoch < known.epoch):

@@ -138,8 +138,9 @@ def _too_many_open(view: View, _: Input) -> str | None:
 
 
 class _ToolPart(NamedTuple):
-    """What a delta or an end says of its tool call, and the block it says it to."""
+    """A delta or an end of a tool call, with what it says, and the block it says it to."""
 
+    said: ToolCallDelta | ToolUseBlock
     id: str
     name: str
     block: Block
@@ -152,9 +153,9 @@ def _tool_part(view: View, x: Input) -> _ToolPart | None:
     chunk = x.chunk
     block = (view.call.blocks.get(x.index or 0) if view.call is not None else None) or _NO_BLOCK
     if isinstance(chunk, ToolCallDelta):
-        return _ToolPart(chunk.id, chunk.name or "", block)
+        return _ToolPart(chunk, chunk.id, chunk.name or "", block)
     if isinstance(chunk, BlockEnd) and isinstance(chunk.block, ToolUseBlock):
-        return _ToolPart(chunk.block.id, chunk.block.name, block)
+        return _ToolPart(chunk.block, chunk.block.id, chunk.block.name, block)
     return None
 
 
@@ -172,26 +173,25 @@ def _id_changed(view: View, x: Input) -> str | None:
 
 def _id_reused(view: View, x: Input) -> str | None:
     part = _tool_part(view, x)
-    if part is None or part.block.id or view.call is None or part.id not in view.call.tool_ids:
+    if part is None or part.block.id or view.call is None or tools.key(part.id) not in view.call.tool_ids:
         return None
     return f"another block of the call has the tool call {part.id}"
 
 
 def _too_many_calls(view: View, x: Input) -> str | None:
     part = _tool_part(view, x)
-    if part is None or part.block.started:
+    if part is None:
         return None
-    return tools.no_room(view.state, view.limits, part.id, part.name)
+    return tools.no_room(view, part.said, part.block)
 
 
 def _name_missing(view: View, x: Input) -> str | None:
     part = _tool_part(view, x)
     if part is None or part.name or part.block.name:
         return None
-    chunk = x.chunk
-    if not isinstance(chunk, ToolCallDelta):
+    if isinstance(part.said, ToolUseBlock):
         return "the tool call ends without a name"
-    size = part.block.waiting_size + tools.waiting_size(chunk)
+    size = part.block.waiting_size + tools.waiting_size(part.said)
     limit = view.limits.waiting_bytes
     return f"{size} bytes wait for the tool call's name, the limit is {limit}" if size > limit else None
 

@@ -9,7 +9,7 @@ from runwire.grammar.limits import Limits
 from runwire.grammar.state import Mode, State, dump, load
 from runwire_schemas.events import AnyRunEvent, RunOpened
 from runwire_schemas.evidence import Evidence, EvidenceClass
-from runwire_schemas.record import Malformed, Record
+from runwire_schemas.record import ENFORCER_SRC, Malformed, Record
 
 GRAMMAR_VERSION: Final = 1
 
@@ -144,7 +144,7 @@ class Run:
         """Keep evidence with all that is known. The state is digested as it is now: before the record had effect."""
         known = record if isinstance(record, Record) else None
         index = x.index if x is not None else None
-        enforcer = known is not None and known.src.startswith("~e")
+        unnumbered = record.src == ENFORCER_SRC
         self.evidence.append(
             Evidence(
                 code=code,
@@ -154,8 +154,8 @@ class Run:
                 run=self.run_id,
                 attempt=self.state.attempt,
                 src=record.src,
-                epoch=None if enforcer else record.epoch,
-                seq=None if enforcer else record.seq,
+                epoch=None if unnumbered else record.epoch,
+                seq=None if unnumbered else record.seq,
                 call=None if known is None else known.call,
                 chunk_type=None if x is None else x.type,
                 block_index=index if index is not None and abs(index) < 2**53 else None,

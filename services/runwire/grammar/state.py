@@ -73,15 +73,18 @@ class Block(msgspec.Struct, array_like=True):
 
 
 class Call(msgspec.Struct, array_like=True):
-    """The open call. `tool_ids` are the raw ids of its tool calls, `closed` the indexes of its closed blocks."""
+    """The open call. `tool_ids` are the keys of its tool calls' raw ids, `closed` the indexes of its closed blocks.
+
+    They are lists, not sets: the bytes of a state depend on its records alone, not on a process's hash seed.
+    """
 
     id: str
     src: str
     usage_optional: bool
     usage: Usage | None = None
     blocks: dict[int, Block] = msgspec.field(default_factory=dict[int, Block])
-    closed: set[int] = msgspec.field(default_factory=set[int])
-    tool_ids: set[str] = msgspec.field(default_factory=set[str])
+    closed: list[int] = msgspec.field(default_factory=list[int])
+    tool_ids: list[str] = msgspec.field(default_factory=list[str])
 
 
 class Held(msgspec.Struct, array_like=True):
@@ -104,7 +107,6 @@ class Tool(msgspec.Struct, array_like=True):
     name: str
     step: int
     state: ToolState
-    executed: bool | None = None
     args: str | None = None
     told: bool = False
 
@@ -153,7 +155,8 @@ class State(msgspec.Struct, array_like=True):
     answered: dict[str, Answered] = msgspec.field(default_factory=dict[str, Answered])
     uses: dict[str, int] = msgspec.field(default_factory=dict[str, int])
     args_size: int = 0
-    tool_id_size: int = 0
+    tool_size: int = 0
+    answered_size: int = 0
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -1,4 +1,4 @@
-"""Steps: a call and the tool results that answer it. They never nest, and a held call's step is closed by what follows."""
+"""Steps: a call and the tool results that answer it. A held call's step is closed by what follows it."""
 
 from runwire.grammar import normalize, tools, usage
 from runwire.grammar.normalize import text
@@ -68,7 +68,7 @@ def close_blocks(run: Run) -> None:
         return
     for block in call.blocks.values():
         _cut(run, block)
-    call.closed.update(call.blocks)
+    call.closed.extend(call.blocks)
     call.blocks.clear()
 
 
@@ -81,11 +81,11 @@ def _cut(run: Run, block: Block) -> None:
             run.emit("reasoning-end", normalize.reasoning_end(text(str(block.number)), None, None))
         case "tool_use" if block.started:
             run.emit("tool-call-input-streaming-end", normalize.tool_end(block.out))
-            tool = state.tools[block.out]
-            tool.state = "cut"
             state.args_size -= block.parts_size
-            if block.parts is not None:
-                tools.remember_args(state, run.limits, tool, "".join(block.parts))
+            tool = state.tools.get(block.out)
+            if tool is not None:
+                tool.state = "cut"
+                tools.remember_args(state, run.limits, tool, block.parts)
         case "tool_use":
             state.args_size -= block.parts_size
         case "tool_result" | "image":

@@ -1,17 +1,25 @@
-"""The tool calls of a run: which ids are used, which calls wait for an answer, how much argument text is remembered.
+"""The tool calls of a run: which ids are used, which calls wait for an answer, how much of them is remembered.
 
 A raw id that was used before, by an answered call or in another model call, gets a number: `<id>~<k>` is its k-th use.
 """
 
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Final
+
 import msgspec
 
+from runwire.grammar.input import View
 from runwire.grammar.limits import Limits
-from runwire.grammar.state import Answered, State, Tool
-from runwire_schemas.raw import ToolCallDelta
+from runwire.grammar.state import Answered, Block, State, Tool
+from runwire_schemas.raw import ToolCallDelta, ToolUseBlock
+
+_LONGEST_KEY: Final = 64
 
 
-def _numbered(raw_id: str, use: int) -> str:
-    return raw_id if use <= 1 else f"{raw_id}~{use}"
+def key(raw_id: str) -> str:
+    """What stands for an id where only equality counts: the id, or the digest of a long one."""
+    return raw_id if len(raw_id) <= _LONGEST_KEY else sha256(raw_id.encode()).hexdigest()
 
 
 def current(state: State, raw_id: str) -> str:
@@ -19,50 +27,59 @@ def current(state: State, raw_id: str) -> str:
     return _numbered(raw_id, state.uses.get(raw_id, 1))
 
 
-def no_room(state: State, limits: Limits, raw_id: str, name: str) -> str | None:
-    """Why one more tool call cannot be remembered, or None."""
-    if len(state.tools) >= limits.unanswered_calls:
+def no_room(view: View, part: ToolCallDelta | ToolUseBlock, block: Block) -> str | None:
+    """Why what a delta or end says of its tool call cannot be remembered, or None."""
+    state, limits = view.state, view.limits
+    if not block.started and len(state.tools) >= limits.unanswered_calls:
         return f"{limits.unanswered_calls} tool calls are unanswered"
-    if state.tool_id_size + _size(raw_id, name) > limits.tool_id_bytes:
-        return f"the ids and names of unanswered tool calls pass {limits.tool_id_bytes} bytes"
-    return None
+    opened = view.call.blocks.values() if view.call is not None else ()
+    size = state.tool_size + sum(map(_block_size, opened)) + _part_size(part)
+    if size <= limits.tool_bytes:
+        return None
+    return f"{size} bytes of ids, names and metadata of tool calls, the limit is {limits.tool_bytes}"
 
 
 def waiting_size(chunk: ToolCallDelta) -> int:
     """What a delta that waits for its call's name weighs."""
-    opaque = 0 if isinstance(chunk.gemini, msgspec.UnsetType) else len(bytes(chunk.gemini))
-    return len(chunk.arguments_delta.encode()) + opaque + len(chunk.provider_wire_name or "")
+    return len(chunk.arguments_delta.encode()) + _opaque_size(chunk.gemini) + len(chunk.provider_wire_name or "")
 
 
-def register(state: State, raw_id: str, name: str, executed: bool | None) -> str:  # noqa: FBT001 - the protocol's field
+def register(state: State, block: Block) -> str:
     """Remember a call that readers are about to hear of; returns the id they get."""
-    use = state.uses.get(raw_id, 0) + 1
-    while (out := _numbered(raw_id, use)) in state.tools or out in state.answered:
+    use = state.uses.get(block.id, 0) + 1
+    while (out := _numbered(block.id, use)) in state.tools or out in state.answered:
         use += 1
-    state.uses[raw_id] = use
-    state.tools[out] = Tool(raw_id, name, state.steps, "input", executed)
-    state.tool_id_size += _size(raw_id, name)
+    state.uses[block.id] = use
+    state.tools[out] = Tool(block.id, block.name, state.steps, "input")
+    state.tool_size += _size(block.id, block.name)
     return out
 
 
 def answer(state: State, limits: Limits, out: str, raw_id: str, name: str) -> None:
-    """A call has its answer (one that nobody asked, too): it is remembered among the last answered ones."""
+    """A call has its answer (one that nobody asked for, too): it joins the last answered ones."""
     tool = state.tools.pop(out, None)
     if tool is None:
         state.uses.setdefault(raw_id, 1)
-        state.tool_id_size += _size(raw_id, name)
-        tool = Tool(raw_id, name, state.steps, "complete")
-    forget_args(state, tool)
-    state.answered[out] = Answered(tool.id, tool.name)
-    while len(state.answered) > limits.answered_calls or _over(state, limits):
+        answered = Answered(raw_id, name)
+    else:
+        forget_args(state, tool)
+        state.tool_size -= _size(tool.id, tool.name)
+        answered = Answered(tool.id, tool.name)
+    state.answered[out] = answered
+    state.answered_size += _size(answered.id, answered.name)
+    while len(state.answered) > limits.answered_calls or state.answered_size > limits.tool_bytes:
         oldest = next(iter(state.answered))
         gone = state.answered.pop(oldest)
-        state.tool_id_size -= _size(gone.id, gone.name)
+        state.answered_size -= _size(gone.id, gone.name)
         if current(state, gone.id) == oldest:
             state.uses.pop(gone.id, None)
 
 
-def remember_args(state: State, limits: Limits, tool: Tool, text: str) -> None:
+def remember_args(state: State, limits: Limits, tool: Tool, parts: Iterable[str] | None) -> None:
+    """Keep a call's argument text for its `tool-error`, if it is known and there is room."""
+    if parts is None:
+        return
+    text = "".join(parts)
     size = len(text.encode())
     if state.args_size + size <= limits.argument_bytes:
         tool.args = text
@@ -75,9 +92,22 @@ def forget_args(state: State, tool: Tool) -> None:
         tool.args = None
 
 
-def _over(state: State, limits: Limits) -> bool:
-    return len(state.answered) > 1 and state.tool_id_size > limits.tool_id_bytes
+def _numbered(raw_id: str, use: int) -> str:
+    return raw_id if use <= 1 else f"{raw_id}~{use}"
 
 
 def _size(raw_id: str, name: str) -> int:
     return len(raw_id) + len(name)
+
+
+def _opaque_size(raw: msgspec.Raw | msgspec.UnsetType) -> int:
+    return 0 if isinstance(raw, msgspec.UnsetType) else len(bytes(raw))
+
+
+def _part_size(part: ToolCallDelta | ToolUseBlock) -> int:
+    opaque = _opaque_size(part.gemini) if isinstance(part, ToolCallDelta) else 0
+    return len(part.id) + len(part.name or "") + len(part.provider_wire_name or "") + opaque
+
+
+def _block_size(block: Block) -> int:
+    return len(block.id) + len(block.name) + len(block.wire or "") + len(block.google or b"")
