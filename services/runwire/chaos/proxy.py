@@ -123,6 +123,8 @@ class _Pair:
             transport.abort()
         else:
             self.proxy.opened(self)
+            if self.proxy.paused:
+                self.hold()
 
     async def reach(self, port: int) -> None:
         try:
@@ -223,5 +225,5 @@ class _Side(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._pair.full(self._transport, is_full=False)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - why it ended does not matter here
         self._pair.ended(self._transport)

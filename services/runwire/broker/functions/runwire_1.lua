@@ -192,13 +192,14 @@ local function check_records(K, A)
   if first ~= last and not call('XRANGE', K[3], last, last)[1] then return {'GONE', last} end
 end
 
--- Is the run's stored sequence the one that the caller built upon? A newer attempt begins at 0 with a log of its own.
+-- Is the run's stored sequence the one that the caller built upon? The first
+-- attempt and each later one begin at 0 with a log of their own.
 local function check_run(state, log, attempt, base)
   local h = call('HMGET', state, 's', 'a', 'd')
   local length = call('XLEN', log)
   if not h[1] or h[2] ~= attempt then
-    local next_attempt = not h[1] or tonumber(attempt) == (tonumber(h[2] or '0') or 0) + 1
-    if base ~= '0' or length ~= 0 or not next_attempt then return nil, {'STATE', state, h[1] or ''} end
+    local follows = tonumber(attempt) == (tonumber(h[2] or '0') or 0) + 1
+    if base ~= '0' or length ~= 0 or not follows then return nil, {'STATE', state, h[1] or ''} end
   elseif h[1] ~= base or length > tonumber(base) then
     return nil, {'STATE', state, h[1]}
   end
