@@ -6,15 +6,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
+from runwire.adapters import Framing
 from runwire.backoff import Backoff
 from runwire.errors import (
-    BackPressure,
     DeploymentMissing,
     LinkLost,
     ProducerBroken,
     ProducerClosed,
-    PublishError,
-    PublishTimeout,
     RunwireError,
 )
 from runwire.producer.bodies import check_size, run_start
@@ -26,6 +24,7 @@ from runwire.producer.queue import Failed
 from runwire.producer.run import Run
 from runwire.producer.sender import Sender
 from runwire.producer.session import Session, check_partitions, open_session
+from runwire.producer.stuck import why_stuck
 from runwire_schemas.keys import DEFAULT_PREFIX, Keys, partition_of
 from runwire_schemas.record import Kind, UsageRule
 
@@ -207,7 +206,7 @@ class Producer:
         *,
         call: str = "1",
         choice: int = 0,
-        framing: Literal["sse", "ndjson", "json"] | None = None,
+        framing: Framing | None = None,
         **declared: Any,
     ) -> Published:
         """Publish one provider response, as bytes of its wire format, as a run of one call.
@@ -345,29 +344,8 @@ class Producer:
             async with asyncio.timeout_at(deadline):
                 await waiting
         except TimeoutError:
-            raise self._stuck(lane) from None
-
-    def _stuck(self, lane: Lane) -> PublishError:
-        """Why a wait at this lane took too long, and what helps."""
-        sender, limit = self._sender, self.options
-        assert sender is not None
-        kept = f"{lane.queue.pending} accepted records are kept and still tried"
-        if lane.queue.paused:
-            return BackPressure(
-                f"Partition {lane.number} has {lane.lag} unread records, more than {limit.max_lag_records}, for "
-                f"{limit.timeout:g} s: start enforcers, or publish more slowly. {kept}.",
-                partition=lane.number,
-                lag=lane.lag,
-            )
-        if sender.memory_full:
-            return BackPressure(
-                f"The server has had no memory for partition {lane.number} for {limit.timeout:g} s "
-                f"({sender.trouble}): start enforcers, or give it more memory. {kept}.",
-                partition=lane.number,
-            )
-        return PublishTimeout(
-            f"Nothing was acknowledged within {limit.timeout:g} s: {sender.trouble or 'the server is slow'}. {kept}."
-        )
+            assert self._sender is not None
+            raise why_stuck(lane, self._sender, self.options) from None
 
     async def _connect(self) -> Session:
         session = await open_session(self._url, f"runwire-producer:{self.src}"[:64], self.keys, self.options)

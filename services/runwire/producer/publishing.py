@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from runwire import adapters
-from runwire.adapters.base import Adapter, Emitted
+from runwire.adapters import Adapter, Emitted, Framing
 from runwire.errors import PublishError
 from runwire.producer.run import Call, Run
-from runwire.producer.sources import each, event_json, pieces
+from runwire.producer.sources import each, pieces
 
 _T = TypeVar("_T")
 
@@ -36,7 +36,7 @@ async def publish_bytes(
     *,
     call: str = "1",
     choice: int = 0,
-    framing: Literal["sse", "ndjson", "json"] | None = None,
+    framing: Framing | None = None,
 ) -> Published:
     """Publish the bytes of one provider response as a call of `run`; see Producer.publish_bytes."""
     adapter = adapters.adapter(provider, choice=choice, framing=framing)
@@ -46,7 +46,7 @@ async def publish_bytes(
 async def publish_stream(run: Run, provider: str, source: object, *, call: str = "1", choice: int = 0) -> Published:
     """Publish the events of an SDK's stream as a call of `run`; see Producer.publish_stream."""
     adapter = adapters.adapter(provider, choice=choice)
-    return await _publish(run, call, adapter, each(source), lambda event: adapter.feed_json(event_json(event)))
+    return await _publish(run, call, adapter, each(source), lambda event: adapters.feed_event(adapter, event))
 
 
 async def _publish(

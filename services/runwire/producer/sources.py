@@ -2,10 +2,8 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import Any, Final, cast
-
-import msgspec
 
 from runwire.errors import RecordInvalid
 
@@ -20,15 +18,13 @@ async def pieces(source: object) -> AsyncIterator[bytes]:
     anything else.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
-        yield bytes(source)
+        yield bytes(cast("bytes", source))
         return
     async for piece in each(_opened(source)):
-        if isinstance(piece, bytes):
-            yield piece
+        if isinstance(piece, (bytes, bytearray, memoryview)):
+            yield bytes(cast("bytes", piece))
         elif isinstance(piece, str):
             yield piece.encode()
-        elif isinstance(piece, (bytearray, memoryview)):
-            yield bytes(piece)
         else:
             raise RecordInvalid(
                 f"The source gave {type(piece).__name__}, not bytes. For SDK events use publish_stream."
@@ -50,22 +46,6 @@ async def each(source: object) -> AsyncIterator[object]:
             yield item
     else:
         raise RecordInvalid(f"{type(source).__name__} is no iterable, file or response that could be published.")
-
-
-def event_json(event: object) -> bytes:
-    """The JSON of one event of an SDK's stream. Raises RecordInvalid."""
-    if isinstance(event, bytes):
-        return event
-    if isinstance(event, str):
-        return event.encode()
-    if isinstance(event, (Mapping, msgspec.Struct)):
-        return msgspec.json.encode(event)
-    # The official SDKs' models: to_json leaves out what the provider did not send.
-    for name, arguments in (("to_json", {"indent": None}), ("model_dump_json", {"exclude_unset": True})):
-        method: Callable[..., object] | None = getattr(event, name, None)
-        if callable(method):
-            return str(method(**arguments)).encode()
-    raise RecordInvalid(f"{type(event).__name__} is no event: neither a mapping, JSON, nor has it to_json().")
 
 
 def _opened(source: object) -> object:
