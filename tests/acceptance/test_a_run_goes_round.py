@@ -49,7 +49,7 @@ def test_a_run_goes_round(start_up: Callable[..., Up], run: Run, answer: Path, t
     stopped = run("tail", "bad", "--json")
     assert stopped.code == 1
     assert [line["chunk"]["type"] for line in stopped.json_lines()][-3:] == ["error", "step-finish", "finish"]
-    found = run("evidence", "bad", "--json").json()
+    found, *_ = run("evidence", "bad", "--json").json_lines()
     assert (found["code"], found["class"], found["run"]) == ("delta-without-block", "fatal", "bad")
     assert "delta-without-block" in run("evidence").out
     assert run("evidence", "good", "--json").out == ""

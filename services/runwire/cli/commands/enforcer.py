@@ -21,7 +21,7 @@ def enforcer(
     ] = None,
     health_host: Annotated[
         str,
-        typer.Option("--health-host", metavar="ADDRESS", help="Where to serve them; 0.0.0.0 for probes from outside."),
+        typer.Option("--health-host", metavar="ADDRESS", help="Where to serve them; 0.0.0.0 for everybody."),
     ] = "127.0.0.1",
     as_json: Json = False,
     while_stdin_open: Annotated[bool, typer.Option("--while-stdin-open", hidden=True)] = False,

@@ -162,20 +162,18 @@ def _status_table(total: dict[str, Any]) -> "Table":
         title=f"{total['open_runs']} open runs, {total['lag']} records unread{age}, "
         f"{total['written_per_s']:.0f} written/s, {total['read_per_s']:.0f} read/s, {total['evidence']} findings"
     )
-    for name in ("partition", "owner", "lag", "oldest ms", "open runs", "written/s", "read/s", "written", "evidence"):
-        table.add_column(name, justify="left" if name == "owner" else "right")
+    for name in ("#", "owner", "lag", "oldest", "open runs", "written/s", "read/s"):
+        table.add_column(name, justify="left" if name == "owner" else "right", no_wrap=True)
     for row in total["partitions"]:
         oldest = row["oldest_unread_ms"]
         table.add_row(
             str(row["partition"]),
             row["owner"] or "[red]nobody[/red]",
             str(row["lag"]),
-            "" if oldest is None else str(oldest),
+            "" if oldest is None else f"{oldest} ms",
             str(row["open_runs"]),
             f"{row['written_per_s']:.0f}",
             f"{row['read_per_s']:.0f}",
-            str(row["written"]),
-            str(row["evidence"]),
         )
     return table
 
