@@ -70,6 +70,9 @@ async def _info(link: Link) -> dict[str, str]:
             raise ServerUnfit(f"{link.address} does not answer INFO, so it cannot be checked: {reply.text}")
         if isinstance(reply, bytes):
             found |= dict(line.split(":", 1) for line in reply.decode().splitlines() if ":" in line)
+    if found.get("loading", "0") != "0":
+        # INFO is answered meanwhile, but not truly: Valkey 9.1 says aof_enabled:0 until its data is read.
+        raise ServerError(f"LOADING {link.address} is still reading its data")
     return found
 
 
