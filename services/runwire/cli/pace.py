@@ -1,6 +1,5 @@
 """Real-time pacing. Recorded files and run logs have no timing of their own, so `--speed` is a multiple of one pace."""
 
-import asyncio
 from typing import Annotated, Final
 
 import typer
@@ -31,6 +30,8 @@ class Pace:
     async def tick(self) -> None:
         if not self._interval:
             return
+        import asyncio
+
         now = asyncio.get_running_loop().time()
         self._next = max(self._next + self._interval, now - self._interval)
         if self._next > now:

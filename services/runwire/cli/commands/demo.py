@@ -1,6 +1,5 @@
 """`runwire demo`: everything at once, in half a minute, with its claims checked."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +26,8 @@ def demo(
 
     [cyan]runwire demo --plain --corpus recorded/providers[/cyan]
     """
+    import asyncio
+
     from runwire.cli.demo.program import run_demo
 
     if not asyncio.run(run_demo(corpus, keep=keep, plain=plain)):

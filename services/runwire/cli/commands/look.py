@@ -1,6 +1,5 @@
 """`runwire status`, `runs`, `evidence`: what is going on and what went wrong."""
 
-import asyncio
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -39,6 +38,8 @@ def status(
 
     [cyan]runwire status --json | jq .lag[/cyan]
     """
+    import asyncio
+
     from runwire.broker.overview import overview
 
     async def look(link: "Link", keys: "Keys", partitions: int) -> None:
@@ -108,6 +109,8 @@ def evidence(
 
 def with_broker(target: Target, look: Callable[["Link", "Keys", int], Coroutine[Any, Any, None]]) -> None:
     """Run `look(link, keys, partition count)` on a connection of its own."""
+    import asyncio
+
     from runwire.broker.connection import open_link
     from runwire.broker.overview import stored_partitions
     from runwire_schemas.keys import Keys

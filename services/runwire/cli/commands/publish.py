@@ -1,6 +1,5 @@
 """`runwire publish`: a recorded stream, or stdin, as one run."""
 
-import asyncio
 import secrets
 import sys
 from collections.abc import Iterable
@@ -41,6 +40,8 @@ def publish(
 
     [cyan]curl -sN $URL -d @body.json | runwire publish - --provider openai-chat --run chat-7[/cyan]
     """
+    import asyncio
+
     target = find_target(url, data)
     name = provider or provider_of(file)
     if name == RECORD:

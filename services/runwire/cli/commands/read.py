@@ -1,6 +1,5 @@
 """`runwire tail` and `runwire replay`: one run, live or again."""
 
-import asyncio
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
@@ -56,6 +55,8 @@ def replay(run: RunId, speed: Speed = None, url: Url = None, data: Data = None, 
 
 
 def _read(target: Target, run: str, after: str | None, wait: float, speed: float | None, as_json: bool) -> None:
+    import asyncio
+
     show, end = _json_output() if as_json else _human_output()
     try:
         with reaching(target):
