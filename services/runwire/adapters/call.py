@@ -18,6 +18,8 @@ MAX_OPEN_TOOLS: Final = 200
 # A provider's message or word is cut here: it is for people to read.
 MAX_MESSAGE: Final = 16 * 1024
 MAX_CODE: Final = 256
+# Arguments may wait 64 KiB for their call's name.
+MAX_NAMELESS: Final = 48 * 1024
 
 StopKind = Literal["stop", "tool_calls", "max_tokens", "content_filter"]
 FailedKind = Literal["error", "aborted"]
@@ -150,6 +152,9 @@ class Call(Writer):
 
     def tool_arguments(self, block: Block, text: str) -> None:
         """More of the arguments' JSON text."""
+        if not block.name and block.size + len(text) > MAX_NAMELESS:
+            self.fail(Failure(message=f"tool call {block.id!r} has no name", code="tool-name-missing"))
+            return
         if block.size + len(text) > MAX_RAW - MAX_DELTA:
             self.fail(Failure(message="the arguments of one tool call are too large", code="tool-arguments-too-large"))
             return
@@ -269,9 +274,11 @@ class Call(Writer):
             said = {"id": quote(self.response_id)} if self.response_id else {}
             said["providerMetadata"] = b"{%s:{%s}}" % (quote(self.provider), inner)
             self.beside("response-metadata", said, named=False)
-        if not self._begun and any(not body.startswith(_METADATA) for body in self._waiting):
-            # What was kept needs a step to be in, and only a raw chunk opens one.
-            self.begin()
+        if not self._begun:
+            # What was kept needs a step to be in, and only a raw chunk opens one. Metadata alone is not worth a block.
+            if any(not body.startswith(_METADATA) for body in self._waiting):
+                self.begin()
+            self._waiting.clear()
 
 
 _METADATA: Final = b'{"type":"response-metadata"'

@@ -16,22 +16,16 @@ def usage_of(said: UsageIn) -> Usage | None:
     prompt, completion = count(said.prompt_tokens), count(said.completion_tokens)
     if prompt is None or completion is None:
         return None
-    details = said.prompt_tokens_details or said.prompt_token_details
-    read = first(
-        None if details is None else details.cached_tokens,
-        said.prompt_cache_hit_tokens,
-        said.cache_read_input_tokens,
-        said.cached_tokens,
-        said.num_cached_tokens,
-    )
-    written = first(None if details is None else details.cache_write_tokens, said.cache_creation_input_tokens)
-    inner = said.completion_tokens_details
+    details, inner = said.prompt_tokens_details, said.completion_tokens_details
+    # DeepSeek documents its own count as part of prompt_tokens; older streams have only that one.
+    read = first(None if details is None else details.cached_tokens, said.prompt_cache_hit_tokens)
+    written = None if details is None else count(details.cache_write_tokens)
     return Usage(
         input_tokens=max(0, prompt - (read or 0) - (written or 0)),
         output_tokens=completion,
         cache_read_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=first(None if inner is None else inner.reasoning_tokens, said.reasoning_tokens),
+        reasoning_tokens=None if inner is None else count(inner.reasoning_tokens),
     )
 
 

@@ -24,19 +24,13 @@ class CompletionDetails(msgspec.Struct, frozen=True, gc=False):
 
 
 class UsageIn(msgspec.Struct, frozen=True, gc=False):
-    """`usage` in the spellings of all servers."""
+    """`usage`. Other servers' own counts are not read: whether the others include them is not known."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: PromptDetails | None = None
-    prompt_token_details: PromptDetails | None = None
     completion_tokens_details: CompletionDetails | None = None
-    reasoning_tokens: int | None = None
-    cached_tokens: int | None = None
-    num_cached_tokens: int | None = None
     prompt_cache_hit_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
 
 
 class Function(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
