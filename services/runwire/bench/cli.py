@@ -13,7 +13,7 @@ from rich.console import Console
 
 from .report import Wish, measure, table
 
-app = typer.Typer(name="bench", add_completion=False)
+app = typer.Typer(name="bench", add_completion=False, pretty_exceptions_enable=False)
 
 ServerKind = Literal["valkey-9.1", "redis-8.2", "redis-7.0"]
 QUICK_SECONDS: Final = 2.0

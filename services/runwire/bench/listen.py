@@ -29,7 +29,7 @@ async def follow(reader: Reader, run_id: str, found: list[float]) -> None:
             found.append((now - int(parts[1]) / 1e6) * 1000)
 
 
-async def main(prefix: str, runs: int, file: Path) -> None:
+async def main(prefix: str, runs: int) -> list[float]:
     found: list[float] = []
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
@@ -41,8 +41,9 @@ async def main(prefix: str, runs: int, file: Path) -> None:
         for task in tasks:
             with suppress(asyncio.CancelledError):
                 await task
-    file.write_text("".join(f"{latency:.4f}\n" for latency in found))
+    return found
 
 
 if __name__ == "__main__":
-    uvloop.run(main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))
+    latencies = uvloop.run(main(sys.argv[1], int(sys.argv[2])))
+    Path(sys.argv[3]).write_text("".join(f"{latency:.4f}\n" for latency in latencies))

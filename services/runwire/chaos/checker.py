@@ -79,12 +79,12 @@ def _ends(history: History, replayed: Mapping[str, Replayed]) -> Iterator[Findin
 
 def _timeouts(history: History, replayed: Mapping[str, Replayed]) -> Iterator[Finding]:
     """A timeout may only follow a silence of at least the shortest idle limit, by the clock of the server."""
-    acted = {timeout for result in replayed.values() for timeout in result.timeouts}
+    acted = {(run, timeout) for run, result in replayed.items() for timeout in result.timeouts}
     for entries in history.stored.raw.values():
         newest: dict[str, int] = {}
         for entry in entries:
             now = id_of(entry.id)[0]
-            if entry.id in acted and now - newest.get(entry.run, 0) < history.idle_ms:
+            if (entry.run, entry.id) in acted and now - newest.get(entry.run, 0) < history.idle_ms:
                 silence = now - newest[entry.run]
                 yield Finding("illegal", entry.run, f"timeout {entry.id} acted after a silence of {silence} ms")
             newest[entry.run] = now

@@ -16,7 +16,7 @@ from rich.table import Table
 from .stage import Wish, chaos
 from .verdict import COUNTERS, Verdict
 
-app = typer.Typer(name="chaos", add_completion=False)
+app = typer.Typer(name="chaos", add_completion=False, pretty_exceptions_enable=False)
 
 ServerKind = Literal["valkey-9.1", "redis-8.2", "redis-7.0"]
 # Findings of one fault look alike; the folder has them all.

@@ -151,8 +151,8 @@ def left_open(task: Task) -> list[str]:
 
 
 async def main(task: Task) -> None:
-    who = {"src": f"slot-{task.slot}", "epoch": task.generation} if task.stable else {}
-    async with Producer(task.url, **who) as producer:
+    src, epoch = (f"slot-{task.slot}", task.generation) if task.stable else (None, None)
+    async with Producer(task.url, src=src, epoch=epoch) as producer:
         writer = Writer(task, producer)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, writer.stopping.set)
         await writer.work()

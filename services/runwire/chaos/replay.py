@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from runwire.grammar.machine import RunMachine
 
 from runwire.grammar.limits import Limits
+from runwire.grammar.machine import RunMachine
 from runwire_schemas.record import ENFORCER_SRC, Record, parse
 
 from .history import RawEntry, Replayed

@@ -26,9 +26,9 @@ async def read_stored(link: Link, keys: Keys, partitions: int) -> Stored:
         raw[number] = [_raw(entry_id, fields) async for entry_id, fields in entries_of(link, names.raw)]
         async for _, fields in entries_of(link, names.chunks):
             named = dict(zip(fields[::2], fields[1::2], strict=True))
-            partition_logs[named[b"run"].decode()] += msgspec.msgpack.decode(
-                named[b"d"], type=list[bytes], strict=False
-            )
+            # The server packs what it calls strings; they are the chunks' UTF-8.
+            packed = msgspec.msgpack.decode(named[b"d"], type=list[str])
+            partition_logs[named[b"run"].decode()] += [chunk.encode() for chunk in packed]
         still_open |= {bytes(run).decode() for run in cast("list[bytes]", await link.call("ZRANGE", names.open, 0, -1))}
     return Stored(raw, await _logs(link, keys, expiry), partition_logs, expiry, frozenset(still_open))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import pickle
 import time
 from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
@@ -29,6 +30,7 @@ PRODUCERS: Final = 3
 PARTITIONS: Final = 16
 # Every idle limit of a chaos run, so that the checker can wait for all of them.
 IDLE_MS: Final = {"idle_ms": 3000, "ending_ms": 3000, "idle_call_ms": 4000, "gap_ms": 4000, "idle_tools_ms": 5000}
+HISTORY: Final = "history.pickle"
 START_LIMIT_S: Final = 30.0
 # Backlog after the last fault, then the longest idle limit, several times over.
 END_LIMIT_S: Final = 60.0
@@ -96,6 +98,8 @@ class _Stage:
         await self.close()
         history = await self.history(seconds)
         self.say("judging")
+        # So that a verdict can be looked into, and judged again by a corrected checker, without the processes.
+        (self.wish.folder / HISTORY).write_bytes(pickle.dumps(history))
         verdict = await asyncio.to_thread(_judge, history)
         accidents = [Finding("illegal", name, sentence) for name, sentence in self.staff.accidents()]
         return verdict._replace(findings=(*verdict.findings, *accidents))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from runwire.chaos.checker import check
-from runwire.chaos.content import TOKEN, Role, plan, run_id
+from runwire.chaos.content import TOKEN, Planned, Role, plan, run_id
 from runwire.chaos.history import (
     Ack,
     Cut,
@@ -52,14 +52,17 @@ class World:
         """A process of this generation writes the first `count` records of its plan; the number written."""
         records = plan(run, generation, role).records[:count]
         for seq, record in enumerate(records, 1):
-            self.ms += 1
             # A stable source: its successor raises the epoch.
             src, epoch = ("joined", 0) if role == "join" else ("slot", generation)
-            kind: Kind = "provider" if record.call else "control"
-            self.append(Record(id=f"{self.ms}-0", run=run, src=src, epoch=epoch, seq=seq, kind=kind, call=record.call, body=record.body))  # fmt: skip
+            self.append(run, src, epoch, seq, record)
         return len(records)
 
-    def append(self, record: Record) -> None:
+    def append(self, run: str, src: str, epoch: int, seq: int, what: Planned) -> None:
+        self.ms += 1
+        kind: Kind = "provider" if what.call else "control"
+        record = Record(
+            id=f"{self.ms}-0", run=run, src=src, epoch=epoch, seq=seq, kind=kind, call=what.call, body=what.body
+        )
         fields = [v if isinstance(v, bytes) else str(v).encode() for v in fields_of(record)]
         self.raw.append(RawEntry(record.id, record.run, record.call, record.body, fields))
 
@@ -69,10 +72,10 @@ class World:
         for entry in self.raw:
             if entry.run == run:
                 machine.feed(parse(entry.id.encode(), list(entry.fields)))
-        self.ms += after_ms
+        self.ms += after_ms - 1
         body = machine.due()
         assert body is not None
-        self.append(Record(id=f"{self.ms}-0", run=run, src=ENFORCER_SRC, epoch=0, seq=0, kind="control", body=body))
+        self.append(run, ENFORCER_SRC, 0, 0, Planned(body))
 
     def time_out_open_runs(self) -> None:
         for run, result in self.replayed().items():
@@ -272,8 +275,7 @@ def test_what_comes_after_the_end_is_late_and_not_lost() -> None:
     w.time_out(run, 3000)
     records = plan(run, 0, "start").records
     for seq, record in enumerate(records[3:], 4):
-        w.ms += 1
-        w.append(Record(id=f"{w.ms}-0", run=run, src="slot", epoch=0, seq=seq, kind="provider", call=record.call, body=record.body))  # fmt: skip
+        w.append(run, "slot", 0, seq, record)
     w.producer(0, {run: len(records)})
     w.settle()
     assert w.judge().findings == ()
@@ -338,7 +340,7 @@ def cut_world(*, died: float | None, acks: list[Ack], cut: Cut) -> Verdict:
     run = next(run for run in RUNS if plan(run, 0, "start").records[2].token)
     w.write(run, 0, "start", 2)
     w.time_out(run, 3000)
-    w.producers.append(ProducerLog(0, 0, {run: "start"}, [a._replace(counts={run: n}) for a, n in zip(acks, (3, 3), strict=False)], died))  # fmt: skip
+    w.producers.append(ProducerLog(0, 0, {run: "start"}, [ack._replace(counts={run: 3}) for ack in acks], died))
     w.cuts.append(cut)
     w.settle()
     return w.judge()
