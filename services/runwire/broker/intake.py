@@ -83,6 +83,9 @@ class Intake:
         records = largest = 0
         full = False
         for key, entries in streams:
+            if not entries:
+                # Redis 7.0 answers so for a stream that was trimmed to nothing behind the last read.
+                continue
             partition = self._by_key[key]
             # Sizes only steer the next COUNT: the ends of a read stand for its middle.
             largest = max(

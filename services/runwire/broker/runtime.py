@@ -102,6 +102,13 @@ class Node:
             event.set()
         await self.wait()
 
+    async def abandon(self) -> None:
+        """Stop without a word to anybody, as a killed process does: leases stay until they run out."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+            self._task = None
+
     @property
     def draining(self) -> bool:
         """Whether the node is on its way out."""

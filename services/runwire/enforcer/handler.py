@@ -5,6 +5,7 @@ process has watched a run in silence.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from msgspec.json import Encoder
@@ -43,11 +44,12 @@ class Due(NamedTuple):
 class _Held:
     """What is in memory of one partition."""
 
-    __slots__ = ("in_flight", "machines", "parsed", "seen", "sizes", "to_keep")
+    __slots__ = ("in_flight", "machines", "parsed", "seen", "sizes", "to_keep", "wanted")
 
     def __init__(self) -> None:
         self.machines: dict[str, RunMachine] = {}  # least recently used first
         self.parsed: list[Record | Malformed] = []  # of the batch between `missing` and `handle`
+        self.wanted: set[str | None] = set()  # runs of that batch: found or loaded, they must stay until it is handled
         self.in_flight: dict[str, int] = {}  # commits on their way, by run: such a run must stay in memory
         self.seen: dict[str, float] = {}  # when a record of the run last came
         self.sizes: dict[str, int] = {}
@@ -84,7 +86,8 @@ class RunHandler:
         """Runs of this batch that are not in memory and belong to this partition."""
         held = self._held[batch.partition]
         held.parsed = records = [parse(entry_id, fields) for entry_id, fields in batch.entries]
-        return self.unloaded(batch.partition, {record.run for record in records})
+        held.wanted = {record.run for record in records}
+        return self.unloaded(batch.partition, held.wanted)
 
     def unloaded(self, partition: int, runs: Iterable[str | None]) -> list[str]:
         """Those of the runs that are not in memory and belong to this partition."""
@@ -120,13 +123,14 @@ class RunHandler:
     def handle(self, batch: Batch) -> Commit:
         """Feed the records until the commit is full."""
         held = self._held[batch.partition]
+        held.wanted = set()
         work = _Work(held.machines)
         done = 0
         if batch.quarantine:
             self._set_aside(work, held.parsed[0])
             done = 1
         while done < len(held.parsed):
-            work.feed(held.parsed[done : done + SLICE], self._refuse)
+            work.feed(held.parsed[done : done + SLICE], partial(self._refuse, batch.partition))
             done = min(done + SLICE, len(held.parsed))
             if work.chunks() >= self._commit_chunks:
                 break
@@ -149,7 +153,7 @@ class RunHandler:
                 held.in_flight[run] = left
                 continue
             del held.in_flight[run]
-            if held.machines[run].finished:
+            if held.machines[run].finished and run not in held.wanted:
                 self._forget(held, run)
         self._evict(held)
 
@@ -220,11 +224,13 @@ class RunHandler:
                 _evidence(record, "enforcer-crash", "This entry crashed its readers and was set aside")
             )
 
-    def _refuse(self, record: Record | Malformed) -> Evidence:
+    def _refuse(self, partition: int, record: Record | Malformed) -> Evidence:
         """An entry that belongs to no run of this partition."""
         if isinstance(record, Malformed):
             return _evidence(record, "record-invalid", record.reason)
         place = partition_of(record.run, self._partitions)
+        if place == partition:
+            raise AssertionError(f"run {record.run!r} was not loaded before its record {record.id}")
         return _evidence(record, "record-invalid", f"this run belongs to partition {place}: its producer counts others")
 
     def _forget(self, held: _Held, run: str) -> None:
@@ -234,7 +240,7 @@ class RunHandler:
 
     def _discard(self, held: _Held, run: str) -> None:
         """Drop a machine that nothing is stored of."""
-        if run not in held.in_flight:
+        if run not in held.in_flight and run not in held.wanted:
             self._forget(held, run)
 
     def _evict(self, held: _Held) -> None:
@@ -246,7 +252,7 @@ class RunHandler:
         for run in list(held.machines):
             if len(held.machines) <= share and size <= size_share:
                 return
-            if run not in held.in_flight:
+            if run not in held.in_flight and run not in held.wanted:
                 size -= held.sizes.get(run, 0)
                 self._forget(held, run)
 
