@@ -17,8 +17,9 @@ BROKEN = [
 ]
 
 
-def test_a_run_goes_round(start_up: Callable[..., Up], run: Run, answer: Path, tmp_path: Path) -> None:
-    """One long story, for a deployment takes seconds to start."""
+def test_a_run_goes_round(  # long: one story, for a deployment takes seconds to start
+    start_up: Callable[..., Up], run: Run, answer: Path, tmp_path: Path
+) -> None:
     start_up("--enforcers", "2")
 
     published = run("publish", str(answer), "--provider", "openai-chat", "--run", "good", "--json")

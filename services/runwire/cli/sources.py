@@ -6,7 +6,7 @@ Everything streams: memory does not grow with the file.
 import base64
 import binascii
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -65,7 +65,7 @@ _decode_text = msgspec.json.Decoder(str).decode
 
 
 @contextmanager
-def opened(file: str) -> Iterator[BinaryIO]:
+def opened(file: str) -> Generator[BinaryIO]:
     """The file for reading, `-` is stdin. Errors of opening and of reading become FileUnreadable."""
     try:
         if file == "-":

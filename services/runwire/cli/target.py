@@ -1,7 +1,7 @@
 """Which broker a command talks to, and with which settings. The only reader of the environment besides `up`."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -53,7 +53,7 @@ def find_target(url: str | None, data: str | None) -> Target:
 
 
 @contextmanager
-def reaching(target: Target) -> Iterator[None]:
+def reaching(target: Target) -> Generator[None]:
     """Add to a lost connection what the user needs: which broker, why that one, what to do."""
     from runwire.errors import LinkLost
 

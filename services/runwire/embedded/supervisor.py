@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Final, NamedTuple
@@ -123,7 +123,7 @@ class Child(Kept):
 
 
 @contextlib.contextmanager
-def _log_file(path: Path) -> Iterator[IO[bytes]]:
+def _log_file(path: Path) -> Generator[IO[bytes]]:
     if path.exists() and path.stat().st_size > LOG_BYTES:
         path.replace(path.with_name(path.name + ".1"))
     with path.open("ab") as log:

@@ -56,7 +56,7 @@ def up(
     with DataFolder(Path(data or load(os.environ).data_dir)) as folder:
         deployment = Deployment(folder, enforcers, port, say)
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: deployment.request_stop())
+            signal.signal(number, lambda _number, _frame: deployment.request_stop())
         try:
             url = deployment.start()
             threading.Thread(target=_announce, args=(deployment, folder, url, as_json), daemon=True).start()

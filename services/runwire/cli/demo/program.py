@@ -7,12 +7,14 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from runwire.broker.connection import open_link
+import msgspec
+
+from runwire.broker.connection import Link, open_link
 from runwire.broker.overview import Finding, newest_findings, overview, stored_partitions
 from runwire.cli.commands.look import print_finding
 from runwire.cli.commands.publish import send_events
@@ -41,6 +43,7 @@ from runwire.embedded.datafolder import DataFolder
 from runwire.embedded.deployment import Deployment
 from runwire.enforcer.limits import limits_of
 from runwire.settings import Settings, load
+from runwire_schemas.evidence import Evidence
 from runwire_schemas.keys import Keys, partition_of
 
 if TYPE_CHECKING:
@@ -51,11 +54,12 @@ if TYPE_CHECKING:
 ENFORCERS: Final = 2
 READY_LIMIT_S: Final = 20.0
 # A short stream is slowed down to last this long, so that there is something to see when the enforcer dies.
-STREAM_S: Final = 7.0
+STREAM_S: Final = 10.0
 # Streams begin one after the other.
 STAGGER_S: Final = 0.15
 KILL_AFTER_S: Final = 3.5
-# The whole live part: seven seconds of streams, and at most the lease (3 s) and half a second for the dead enforcer.
+OWNERS_POLL_S: Final = 0.1
+# The whole live part: ten seconds of streams, and at most the lease (3 s) and half a second for the dead enforcer.
 LIVE_LIMIT_S: Final = 40.0
 
 
@@ -100,7 +104,8 @@ class Demo:
     async def _publish(self, producer: "Producer", stream: Stream, delay: float) -> None:
         await asyncio.sleep(delay)
         rate = min(PACE_PER_S, len(stream.events) / STREAM_S)
-        self._sent += await send_events(producer, stream.run, stream.events, Pace(rate / PACE_PER_S))
+        sent = await send_events(producer, stream.run, stream.events, Pace(rate / PACE_PER_S))
+        self._sent += sent
 
     async def _publish_broken(self, producer: "Producer") -> None:
         pace = Pace(1 / PACE_PER_S)
@@ -120,23 +125,36 @@ class Demo:
             self._stage.chunk(run, chunk.data)
 
     async def _kill_one(self) -> None:
-        """SIGKILL the enforcer that works for most of the runs that are open now."""
+        """SIGKILL the enforcer that works for most of the runs that are open now, and see who takes over."""
         await asyncio.sleep(KILL_AFTER_S)
         async with await open_link(self._url, "runwire-demo") as link:
             partitions = await stored_partitions(link, self._keys)
-            owners = {
-                view.partition: view.owner or "" for view in (await overview(link, self._keys, partitions)).partitions
+            owners = await self._owners(link, partitions)
+            open_runs = [run for run in self._runs if not _is_over(self._seen[run])]
+            served = {
+                child: [run for run in open_runs if f"-{child.pid}-" in owners[partition_of(run, partitions)]]
+                for child in self._deployment.children
             }
-        open_runs = [run for run in self._runs if not _is_over(self._seen[run])]
-        served = {
-            child: [run for run in open_runs if f"-{child.pid}-" in owners[partition_of(run, partitions)]]
-            for child in self._deployment.children
-        }
-        victim = max(served, key=lambda child: len(served[child]))
-        self._open_at_kill = served[victim]
-        self._killed_at = time.monotonic()
-        victim.send(signal.SIGKILL)
-        self._stage.news(f"kill -9 {victim.name}, which was working for {len(self._open_at_kill)} open runs")
+            victim = max(served, key=lambda child: len(served[child]))
+            self._open_at_kill = served[victim]
+            dead = f"-{victim.pid}-"
+            self._killed_at = time.monotonic()
+            victim.send(signal.SIGKILL)
+            self._stage.news(f"kill -9 {victim.name}, which was working for {len(self._open_at_kill)} open runs")
+            await self._taken_over(link, partitions, dead)
+        waited = time.monotonic() - self._killed_at
+        self._stage.news(f"all partitions of {victim.name} have another owner, {waited:.1f} s after it was killed")
+
+    async def _taken_over(self, link: Link, partitions: int, dead: str) -> None:
+        """Return when every partition has an owner that is not the dead one."""
+        owners = [dead]
+        while any(not owner or dead in owner for owner in owners):  # the owners are in Redis
+            await asyncio.sleep(OWNERS_POLL_S)
+            owners = await self._owners(link, partitions)
+
+    async def _owners(self, link: Link, partitions: int) -> list[str]:
+        """The owner of each partition, empty where nobody is."""
+        return [view.owner or "" for view in (await overview(link, self._keys, partitions)).partitions]
 
     async def checks(self) -> tuple[list[Check], list[Finding]]:
         """Compare what happened with what should have, by means that did not take part in it."""
@@ -157,8 +175,6 @@ class Demo:
         live = {run: [chunk.data for chunk in seen] for run, seen in self._seen.items()}
         logs = {run: [data for _, data in one.log] for run, one in stored.items()}
         records = sum(len(one.records) for one in stored.values())
-        broken = sorted({finding.code for finding in found if finding.run == BROKEN_RUN})
-        others = sum(finding.run != BROKEN_RUN for finding in found)
         return [
             Check("every record that was acknowledged is in Redis", str(self._sent), str(records)),
             Check("an enforcer was killed while runs were open on it", "yes", "yes" if self._open_at_kill else "no"),
@@ -177,14 +193,27 @@ class Demo:
                 "the text is that of the provider's file",
                 {s.run: _text_of(s, self._settings) == text_of_chunks(live[s.run]) for s in self._streams},
             ),
-            Check("the broken stream was stopped by its rule", BROKEN_RULE, ", ".join(broken) or "nothing"),
-            Check("findings about any other run", "0", str(others)),
+            *_broken_stream(found),
         ]
 
     @property
     def longest_pause(self) -> float:
         """Seconds that a reader of the dead enforcer's runs waited for its next chunk, at most."""
         return self._longest_pause
+
+
+def _broken_stream(found: list[Finding]) -> list[Check]:
+    """What the evidence must say of the stream that breaks the grammar, and that nothing else did."""
+    seen = [msgspec.json.decode(finding.data, type=Evidence) for finding in found]
+    broken = [one for one in seen if one.run == BROKEN_RUN]
+    stopped_by = ", ".join(one.code for one in broken if one.cls == "fatal")
+    refused = sum(one.count for one in broken if one.cls == "refused")
+    others = sum(one.run != BROKEN_RUN and one.cls in {"fatal", "refused"} for one in seen)
+    return [
+        Check("the broken stream was stopped by its rule", BROKEN_RULE, stopped_by or "nothing"),
+        Check("what followed in the broken stream was refused", "1 record", f"{refused} record"),
+        Check("violations and refusals of all other runs", "0", str(others)),
+    ]
 
 
 def _is_over(seen: "list[Chunk]") -> bool:
@@ -198,7 +227,7 @@ def _text_of(stream: Stream, settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def _deployed(folder: Path, stage: Stage) -> AsyncIterator[tuple[Deployment, str]]:
+async def _deployed(folder: Path, stage: Stage) -> AsyncGenerator[tuple[Deployment, str]]:
     """A deployment that is ready, supervised by a thread, and stopped in the end."""
     with DataFolder(folder) as data:
         deployment = Deployment(data, ENFORCERS, 0, stage.news)

@@ -141,7 +141,9 @@ class PanelStage(Stage):
 
     def _panel(self, run: str, pane: Text, lines: int, width: int) -> Panel:
         # Only the end can be seen, so only the end is wrapped.
-        shown = pane[-lines * max(width, 1) :].wrap(self.console, max(width, 1))[-lines:]
+        end = pane[-lines * max(width, 1) :]
+        end.rstrip()
+        shown = end.wrap(self.console, max(width, 1))[-lines:]
         return Panel(
             Group(*shown) if shown else "", title=Text(run), border_style=self._ended.get(run, "blue"), height=lines + 2
         )
