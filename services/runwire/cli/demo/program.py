@@ -1,6 +1,7 @@
 """The demo's course of events."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -8,7 +9,6 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +42,7 @@ from runwire.cli.sources import entries, opened
 from runwire.embedded.datafolder import DataFolder
 from runwire.embedded.deployment import Deployment
 from runwire.enforcer.limits import limits_of
+from runwire.errors import ReadError
 from runwire.settings import Settings, load
 from runwire_schemas.evidence import Evidence
 from runwire_schemas.keys import Keys, partition_of
@@ -61,6 +62,7 @@ KILL_AFTER_S: Final = 3.5
 OWNERS_POLL_S: Final = 0.1
 # The whole live part: ten seconds of streams, and at most the lease (3 s) and half a second for the dead enforcer.
 LIVE_LIMIT_S: Final = 40.0
+REPLAY_LIMIT_S: Final = 5.0
 
 
 class Demo:
@@ -164,10 +166,8 @@ class Demo:
             partitions = await stored_partitions(link, self._keys)
             stored = {run: await stored_run(link, self._keys, partitions, run) for run in self._runs}
             found = await newest_findings(link, self._keys, partitions, None, 1000)
-        again: dict[str, list[bytes]] = {}
         async with Reader(self._url, prefix=self._settings.prefix) as reader:
-            for run in self._runs:
-                again[run] = [chunk.data async for chunk in reader.run(run, wait=0)]
+            again = {run: await _replayed(reader, run) for run in self._runs}
         return self._compare(stored, found, again), found
 
     def _compare(self, stored: dict[str, Stored], found: list[Finding], again: dict[str, list[bytes]]) -> list[Check]:
@@ -216,6 +216,15 @@ def _broken_stream(found: list[Finding]) -> list[Check]:
     ]
 
 
+async def _replayed(reader: "Reader", run: str) -> list[bytes]:
+    """The run from its start; what came of it in time if it has not ended."""
+    chunks: list[bytes] = []
+    with contextlib.suppress(TimeoutError, ReadError):
+        async with asyncio.timeout(REPLAY_LIMIT_S):
+            chunks.extend([chunk.data async for chunk in reader.run(run, wait=0)])
+    return chunks
+
+
 def _is_over(seen: "list[Chunk]") -> bool:
     return bool(seen) and seen[-1].type == "finish"
 
@@ -226,7 +235,7 @@ def _text_of(stream: Stream, settings: Settings) -> str:
         return text_of_file(stream.run, found, limits_of(settings))
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def _deployed(folder: Path, stage: Stage) -> AsyncGenerator[tuple[Deployment, str]]:
     """A deployment that is ready, supervised by a thread, and stopped in the end."""
     with DataFolder(folder) as data:
@@ -254,7 +263,11 @@ async def run_demo(corpus: Path | None, *, keep: bool, plain: bool) -> bool:
         async with _deployed(folder, stage) as (deployment, url):
             demo = Demo(deployment, load(os.environ), url, stage, streams)
             with stage:
-                await demo.perform()
+                try:
+                    await demo.perform()
+                except TimeoutError:
+                    # Not a bug of the demo: the checks will show what is missing.
+                    stage.news(f"stopped waiting after {LIVE_LIMIT_S:.0f} s")
             checks, found = await demo.checks()
     finally:
         if not keep:
