@@ -1,6 +1,7 @@
 """The demo's proof must notice a difference: every check here is shown one that holds and one that does not."""
 
 import json
+from typing import Any
 
 from runwire.cli.demo.proof import (
     Check,
@@ -12,7 +13,7 @@ from runwire.cli.demo.proof import (
 )
 from runwire.grammar.limits import Limits
 
-BODIES = [
+BODIES: list[dict[str, Any]] = [
     {"type": "block-start", "index": 0, "blockKind": "text"},
     {"type": "text-delta", "index": 0, "text": "Hello"},
     {"type": "text-delta", "index": 0, "text": " again"},
