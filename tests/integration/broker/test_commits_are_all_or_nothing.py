@@ -46,9 +46,7 @@ async def test_a_commit_writes_logs_states_chunks_and_the_position(world: World)
     assert await world.field(world.keys.state("r1"), "b") == "state after 2"
     assert await world.field(world.keys.state("r1"), "a") == "1"
     assert await world.field(world.keys.holds, "parked") == ids[1]
-    entries = await world.link.call("XRANGE", world.keys.chunks, "-", "+")
-    assert isinstance(entries, list)
-    (_, fields), (_, other) = entries
+    (_, fields), (_, other) = await world.entries(world.keys.chunks)
     assert fields[:-1] == [b"run", b"r1", b"attempt", b"1", b"seq", b"2", b"d"]
     assert other[1] == "ü:2".encode()
     assert msgspec.msgpack.decode(fields[-1]) == ['{"seq":1}', '{"seq":2}']

@@ -1,4 +1,4 @@
-"""One partition on a real server as a test sees it: records go in, commits are made, and the data set can be compared."""
+"""One partition on a real server as a test sees it: records go in, commits are made, the data set can be compared."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -34,6 +34,12 @@ class World:
         self.me, self.epoch, self.position = me or self.me, taken.epoch, taken.position
         return taken
 
+    async def seize(self, me: str) -> Taken:
+        """Take the partition whose owner, if it had one, stopped renewing long ago."""
+        if await self.link.call("EXISTS", self.keys.lease(GROUP)):
+            await self.link.call("HSET", self.keys.lease(GROUP), "x", 1)
+        return await self.take(me)
+
     async def publish(self, count: int, run: str = "r1", body: bytes = b"{}") -> list[str]:
         """Append records to raw; their ids."""
         fields = ("run", run, "src", "s", "epoch", 0, "seq", 1, "kind", "provider", "call", "1", "body", body)
@@ -52,8 +58,12 @@ class World:
 
     async def chunks_of(self, run: str, attempt: int = 1) -> list[tuple[str, bytes]]:
         """A run's log: (entry id, chunk)."""
-        entries = await self.link.call("XRANGE", self.keys.log(run, attempt), "-", "+")
-        return [(e[0].decode(), e[1][1]) for e in cast("list[tuple[bytes, list[bytes]]]", entries)]
+        return [(entry, fields[1]) for entry, fields in await self.entries(self.keys.log(run, attempt))]
+
+    async def entries(self, stream: str, after: str = "-") -> list[tuple[str, list[bytes]]]:
+        """All entries of a stream, or those from `after` on: (id, names and values)."""
+        reply = await self.link.call("XRANGE", stream, after, "+")
+        return [(entry.decode(), fields) for entry, fields in cast("list[tuple[bytes, list[bytes]]]", reply)]
 
     async def field(self, key: str, name: str) -> str | None:
         reply = await self.link.call("HGET", key, name)
