@@ -11,7 +11,7 @@ from integration.broker.world import World, writes
 from runwire.broker.connection import Link, ServerError, open_link
 from runwire.broker.functions import Committed
 from runwire.broker.library import load_library
-from runwire.embedded.server import Server
+from runwire.embedded.server import Server, free_port
 
 SLOTS = 16_384
 
@@ -19,17 +19,20 @@ SLOTS = 16_384
 @pytest.fixture
 async def nodes(start_server: Callable[..., Server]) -> AsyncIterator[tuple[Link, Link]]:
     """Two cluster nodes; the first has all slots."""
-    servers = [start_server(extra=("--cluster-enabled", "yes", "--cluster-node-timeout", "2000")) for _ in range(2)]
+    # By default the second port is the first plus 10,000, which may be no port at all.
+    buses = [free_port(), free_port()]
+    options = [
+        ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", str(bus)) for bus in buses
+    ]
+    servers = [start_server(extra=extra) for extra in options]
     links = [await open_link(server.url) for server in servers]
     await links[0].call("CLUSTER", "ADDSLOTSRANGE", 0, SLOTS - 1)
-    await links[0].call("CLUSTER", "MEET", "127.0.0.1", servers[1].port)
+    await links[0].call("CLUSTER", "MEET", "127.0.0.1", servers[1].port, buses[1])
 
     async def joined() -> bool:
         infos = await asyncio.gather(*(link.call("CLUSTER", "INFO") for link in links))
-        return all(
-            b"cluster_state:ok" in cast("bytes", info) and b"cluster_known_nodes:2" in cast("bytes", info)
-            for info in infos
-        )
+        wanted = (b"cluster_state:ok", b"cluster_known_nodes:2")
+        return all(fact in cast("bytes", info) for info in infos for fact in wanted)
 
     await wait_until(joined, "both nodes know each other", 20)
     yield links[0], links[1]
