@@ -24,14 +24,14 @@ _LONGEST_PAUSE_S = 0.1
 
 @overload
 async def wait_until(
-    predicate: Callable[[], Awaitable[T]], description: str, limit: float = ..., *, ignoring: Ignored = ...
+    predicate: Callable[[], Awaitable[T | None]], description: str, limit: float = ..., *, ignoring: Ignored = ...
 ) -> T: ...
 @overload
 async def wait_until(
-    predicate: Callable[[], T], description: str, limit: float = ..., *, ignoring: Ignored = ...
+    predicate: Callable[[], T | None], description: str, limit: float = ..., *, ignoring: Ignored = ...
 ) -> T: ...
 async def wait_until(
-    predicate: Callable[[], T | Awaitable[T]],
+    predicate: Callable[[], T | Awaitable[T | None] | None],
     description: str,
     limit: float = 10.0,
     *,
@@ -61,7 +61,7 @@ async def wait_until(
 
 
 def wait_until_sync(
-    predicate: Callable[[], T],
+    predicate: Callable[[], T | None],
     description: str,
     limit: float = 10.0,
     *,
@@ -100,11 +100,9 @@ def corpus(protocol: str) -> list[Path]:
     return files
 
 
-async def _ask(predicate: Callable[[], T | Awaitable[T]]) -> T:
+async def _ask(predicate: Callable[[], T | Awaitable[T | None] | None]) -> T | None:
     value = predicate()
-    if inspect.isawaitable(value):
-        return await value
-    return value
+    return await value if inspect.isawaitable(value) else value
 
 
 def _fail(description: str, limit: float, last: object) -> NoReturn:
