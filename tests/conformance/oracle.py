@@ -1,7 +1,9 @@
 """What the official SDKs make of the same bytes, offline, and where Runwire differs on purpose."""
 
 import tomllib
-from collections.abc import Callable
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +11,6 @@ import anthropic
 import httpx2
 import msgspec
 import openai
-from anthropic.lib.streaming import MessageStreamManager
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from runwire_schemas.raw import Usage
@@ -41,11 +42,19 @@ def differences() -> list[Difference]:
     return [Difference(**row) for row in rows]
 
 
-def _client(body: bytes, transport: Callable[..., Any] = httpx2.MockTransport) -> httpx2.Client:
+def _client(body: bytes) -> httpx2.Client:
     def answer(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=body, request=request)
 
-    return httpx2.Client(transport=transport(answer))
+    return httpx2.Client(transport=httpx2.MockTransport(answer))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The SDKs' models warn about what other servers send; a warning must not become an exception inside them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 # OpenAI --------------------------------------------------------------------------------------------------------------
@@ -58,7 +67,7 @@ _OPENAI_FINISH = {
 
 def openai_reads(body: bytes, choice: int = 0) -> Expected:
     """`chat.completions.create(stream=True)` through the SDK's decoder into its own accumulator."""
-    with _client(body) as http:
+    with _client(body) as http, _quiet():
         client = openai.OpenAI(api_key="none", base_url="http://provider.invalid/v1", http_client=http, max_retries=0)
         state, raised, chunks = ChatCompletionStreamState(), "", 0
         try:
@@ -67,7 +76,7 @@ def openai_reads(body: bytes, choice: int = 0) -> Expected:
                 chunks += 1
         except openai.APIError as error:
             raised = f"error: {error.message}"
-        except Exception as error:  # the SDK fails in many ways on what is not OpenAI's own
+        except Exception as error:  # noqa: BLE001 - the SDK fails in many ways on what is not OpenAI's own
             raised = f"sdk: {type(error).__name__}"
     if not chunks:
         return Expected("", "", [], None, None, raised or "sdk: no chunks")
@@ -82,7 +91,9 @@ def _openai_expected(snapshot: Any, choice: int, raised: str) -> Expected:
     message = chosen.message
     more = message.model_extra or {}
     content = message.content if isinstance(message.content, str) else ""
-    tools = [(tool.id or "", tool.function.name or "", tool.function.arguments or "") for tool in message.tool_calls or []]
+    tools = [
+        (tool.id or "", tool.function.name or "", tool.function.arguments or "") for tool in message.tool_calls or []
+    ]
     finish = "error" if raised.startswith("error") else _OPENAI_FINISH.get(chosen.finish_reason)
     reasoning = more.get("reasoning_content") or more.get("reasoning") or ""
     return Expected(content + (message.refusal or ""), reasoning, tools, usage, finish, raised)
@@ -114,7 +125,7 @@ _TOOLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
 def anthropic_reads(body: bytes) -> Expected:
     """`messages.stream` and its final message; the beta accumulator, since it knows MCP tools and compaction too."""
-    with _client(body) as http:
+    with _client(body) as http, _quiet():
         client = anthropic.Anthropic(
             api_key="none", base_url="http://provider.invalid", http_client=http, max_retries=0
         )
@@ -124,7 +135,7 @@ def anthropic_reads(body: bytes) -> Expected:
                 stream.until_done()
             except anthropic.APIError as error:
                 raised = f"error: {error.message}"
-            except Exception as error:  # as above
+            except Exception as error:  # noqa: BLE001 - as above
                 raised = f"sdk: {type(error).__name__}"
             try:
                 message = stream.current_message_snapshot
@@ -162,9 +173,6 @@ def _json(value: object) -> str:
 def same_arguments(ours: str, theirs: str) -> bool:
     """Equal as JSON. The Anthropic SDK keeps the parsed object, not the text."""
     try:
-        return msgspec.json.decode(ours or "{}") == msgspec.json.decode(theirs or "{}")
+        return bool(msgspec.json.decode(ours or "{}") == msgspec.json.decode(theirs or "{}"))
     except msgspec.DecodeError:
         return ours == theirs
-
-
-__all__ = ["Difference", "Expected", "MessageStreamManager", "anthropic_reads", "differences", "openai_reads", "same_arguments"]

@@ -1,12 +1,12 @@
 """Recorded streams through an adapter, and what came out of it in a form that can be compared."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from helpers import corpus
 
+from helpers import corpus
 from runwire.adapters import PROVIDERS, Emitted, adapter
 from runwire.grammar.limits import Limits
 from runwire.grammar.machine import RunMachine
@@ -28,7 +28,7 @@ from runwire_schemas.raw import (
     Usage,
     UsageReport,
 )
-from runwire_schemas.record import Record
+from runwire_schemas.record import Record, UsageRule
 
 decode_raw = msgspec.json.Decoder(RawChunk).decode
 
@@ -105,21 +105,26 @@ def convert(provider: str, pieces: Iterable[bytes], *, choice: int = 0) -> list[
     return emitted + wire.close()
 
 
-def judge(emitted: Iterable[Emitted], usage: str) -> tuple[list[bytes], list[Evidence]]:
+def judge(emitted: Iterable[Emitted], usage: UsageRule) -> tuple[list[bytes], list[Evidence]]:
     """What the enforcer makes of a call that is a run of its own."""
     machine = RunMachine("recorded", Limits())
     for number, (kind, body) in enumerate(emitted, 1):
-        declared = "optional" if usage == "optional" else "required"
+        declared = usage if number == 1 else None
         machine.feed(
             Record(
-                id=f"{number}-0", run="recorded", kind=kind, src="test", epoch=0, seq=number, body=body,
-                call="1", usage=declared if number == 1 else None,
+                id=f"{number}-0",
+                run="recorded",
+                kind=kind,
+                src="test",
+                epoch=0,
+                seq=number,
+                body=body,
+                call="1",
+                usage=declared,
             )
-        )  # fmt: skip
+        )
     produced = machine.take()
     return list(produced.chunks), [finding for finding in produced.evidence if finding.cls in {"fatal", "refused"}]
-
-
 
 
 def as_sse(provider: str, path: Path) -> bytes:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from conformance.recorded import Seen, convert, files, judge
 
+from conformance.recorded import Seen, convert, files, judge
 from runwire.adapters import Emitted, adapter
 
 # Files that the grammar refuses, with the code and the reason. None so far.

@@ -38,7 +38,7 @@ STOP: Final[dict[str, StopKind]] = {
 }
 # Events that the SDK's stream helper derives from the wire's own (they repeat what was read), and `ping`.
 _PASSED_OVER: Final = frozenset({"text", "thinking", "citation", "signature", "input_json", "compaction", "ping"})
-_META: Final = ("stop_sequence", "stop_details", "container", "context_management", "service_tier", "usage")
+_META: Final = ("stop_sequence", "stop_details", "container", "context_management", "service_tier")
 _SURE: Final = 2**53
 _NULL: Final = msgspec.Raw(b"null")
 
@@ -54,6 +54,7 @@ class Anthropic(WireAdapter):
         del choice
         self._blocks = Blocks(self._call)
         self._counts: dict[str, int] = {}
+        self._said: Members = {}  # all of usage, for the metadata at the end
         self._reason = ""
         self._handlers: dict[str, Callable[[Members], None]] = {
             "message_start": self._message_start,
@@ -131,7 +132,11 @@ class Anthropic(WireAdapter):
 
     def _usage(self, raw: msgspec.Raw) -> None:
         """Counts are totals so far: a later one replaces the earlier one of its name, one left out leaves it."""
-        said = usage_in(raw)
+        members = fields_of(raw) or {}
+        if members:
+            self._said.update(members)
+            self._call.meta["usage"] = compact(msgspec.json.encode(self._said))
+        said = usage_in(members)
         details = said.output_tokens_details
         counts = {
             "input": said.input_tokens,

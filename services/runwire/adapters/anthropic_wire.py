@@ -51,9 +51,8 @@ class UsageIn(msgspec.Struct, frozen=True, gc=False):
 decode_delta = msgspec.json.Decoder(BlockDelta).decode
 
 
-def usage_in(raw: msgspec.Raw) -> UsageIn:
+def usage_in(members: dict[str, msgspec.Raw]) -> UsageIn:
     """`usage`, leaving out what is no integer."""
-    members = fields_of(raw) or {}
     numbers = {name: integer_of(value) for name, value in members.items()}
     details = fields_of(members.get("output_tokens_details", UNREAD)) or {}
     return msgspec.convert(

@@ -37,6 +37,7 @@ class Call(Writer):
         self._thinking: Block | None = None
         self._tools: dict[int, Block] = {}
         self._ids: set[str] = set()
+        self._answered: set[str] = set()
 
     @property
     def has_tools(self) -> bool:
@@ -188,12 +189,18 @@ class Call(Writer):
     # Blocks that come whole -----------------------------------------------------------------------------------------
 
     def tool_result(self, call_id: str, content: bytes, *, is_error: bool | None) -> None:
-        """The provider's own answer to a call. One that is too large for a raw chunk is kept whole beside it."""
+        """The provider's own answer to a call. One that is too large for a raw chunk is kept whole beside it, and so is
+        a second one to the same call.
+        """
         head = b'{"kind":"tool_result","toolCallId":%s,"content":' % quote(call_id)
         tail = b"" if is_error is None else b',"isError":true' if is_error else b',"isError":false'
-        if len(head) + len(content) > MAX_RAW - MAX_DELTA:
+        repeated = call_id in self._answered
+        if repeated or len(head) + len(content) > MAX_RAW - MAX_DELTA:
             self.beside("raw", {"toolCallId": quote(call_id), "toolResult": content})
+            if repeated:
+                return
             content = b'{"runwire":"the whole result is in a raw chunk of this step","bytes":%d}' % len(content)
+        self._answered.add(call_id)
         self._whole(b"tool_result", head + content + tail + b"}")
 
     def image(self, media_type: str, key: Literal["data", "url"], value: str) -> None:
