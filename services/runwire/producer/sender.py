@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, assert_never
+from typing import Final, NamedTuple, assert_never
 
 from runwire.backoff import Backoff
 from runwire.broker.connection import Link, Reply, ServerError
@@ -17,6 +17,8 @@ from runwire.producer.session import ASK_IDENTITY, ServerIdentity, Session, iden
 from runwire_schemas.keys import ENFORCER_GROUP
 
 log = logging.getLogger("runwire.producer")
+
+_LOG_EVERY_S: Final = 10.0
 
 Fail = Callable[[Failed, Exception], None]
 
@@ -47,7 +49,6 @@ class Sender:
         self.replayed = 0
         # Why nothing moves, for the errors of those who wait; None while all is well.
         self.trouble: str | None = None
-        self.memory_full = False
         # Set whenever something was acknowledged, pruned or checked.
         self.moved = asyncio.Event()
         self._connect = connect
@@ -63,6 +64,8 @@ class Sender:
         self._checked_at = float("-inf")
         self._pruned_at = float("-inf")
         self._hold_until = float("-inf")
+        self._full_logged_at = float("-inf")
+        self._full: set[Lane] = set()
         self._backoff = Backoff(options.backoff_min, options.backoff_max)
         self._full_backoff = Backoff(options.backoff_min, options.backoff_max)
 
@@ -214,16 +217,16 @@ class Sender:
         outcome = outcome_of(replies, batch.count)
         match outcome:
             case Stored():
+                lane.memory_full = False
+                self._full.discard(lane)
                 self._good()
-                self.memory_full = False
                 lane.queue.acknowledge(self._good_at)
                 lane.settle()
             case Full(reason):
                 lane.queue.hold_back()
-                if not self.memory_full:
-                    log.warning("the server's memory is full: %s", reason)
-                self.memory_full, self.trouble = True, reason
-                self._hold_until = self._loop.time() + self._full_backoff.delay()
+                lane.memory_full, self.trouble = True, reason
+                self._full.add(lane)
+                self._wait_for_memory(reason)
             case Unusable(reason):
                 self._fail_link(f"the server cannot take records now: {reason}")
             case Refused(reason):
@@ -253,9 +256,17 @@ class Sender:
     def _good(self) -> None:
         self._good_at = self._loop.time()
         self._backoff.reset()
-        if not self.memory_full:
+        if not self._full:
             self._full_backoff.reset()
             self.trouble = None
+
+    def _wait_for_memory(self, reason: str) -> None:
+        now = self._loop.time()
+        # Memory that is nearly full is full again and again.
+        if now >= self._full_logged_at + _LOG_EVERY_S:
+            self._full_logged_at = now
+            log.warning("the server's memory is full: %s", reason)
+        self._hold_until = now + self._full_backoff.delay()
 
     def _fail_link(self, reason: str) -> None:
         self._lost = self._lost or reason

@@ -9,6 +9,7 @@ from runwire.producer.sender import Sender
 def why_stuck(lane: Lane, sender: Sender, options: ProducerOptions) -> PublishError:
     """The error of a wait at this lane that was longer than the timeout: what is wrong, and what helps."""
     kept = f"{lane.queue.pending} accepted records are kept and still tried"
+    trouble = (sender.trouble or "the server is slow").rstrip(".")
     if lane.queue.paused:
         return BackPressure(
             f"Partition {lane.number} has {lane.lag} unread records, more than {options.max_lag_records}, for "
@@ -16,12 +17,10 @@ def why_stuck(lane: Lane, sender: Sender, options: ProducerOptions) -> PublishEr
             partition=lane.number,
             lag=lane.lag,
         )
-    if sender.memory_full:
+    if lane.memory_full:
         return BackPressure(
             f"The server has had no memory for partition {lane.number} for {options.timeout:g} s "
-            f"({sender.trouble}): start enforcers, or give it more memory. {kept}.",
+            f"({trouble}): start enforcers, or give it more memory. {kept}.",
             partition=lane.number,
         )
-    return PublishTimeout(
-        f"Nothing was acknowledged within {options.timeout:g} s: {sender.trouble or 'the server is slow'}. {kept}."
-    )
+    return PublishTimeout(f"Nothing was acknowledged within {options.timeout:g} s: {trouble}. {kept}.")

@@ -37,7 +37,7 @@ class Feed:
         self.error: Exception | None = None
         # Whether the log may hold more than was asked for: then pages are read instead of waiting for news.
         self.behind = False
-        self.page_size = _FIRST_PAGE
+        self.page_size = min(_FIRST_PAGE, options.page_chunks)
         self._after = after
         self._options = options
         self._queue: deque[Chunk] = deque()

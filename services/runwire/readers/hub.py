@@ -41,6 +41,8 @@ class Subscription:
         self.deadline = deadline
         self.look_at = float("-inf")
         self.full = False
+        # Partition count and attempt that the key was made for, and the key.
+        self.log = (0, 0, b"")
         self._ready: asyncio.Future[None] | None = None
 
     async def wait(self) -> None:
@@ -178,9 +180,9 @@ class Hub:
     async def _look(self, link: Link, subscriptions: list[Subscription]) -> None:
         """State first, log after: what the state knows of is then in the log, or gone."""
         commands: list[tuple[Arg, ...]] = []
-        for feed in (s.feed for s in subscriptions):
+        for subscription in subscriptions:
+            feed, key = subscription.feed, self._key(subscription)
             partition = self._partition(feed)
-            key = partition.log(feed.run_id, feed.attempt)
             commands += [
                 ("HMGET", partition.state(feed.run_id), "s", "a"),
                 ("ZSCORE", partition.open, feed.run_id),
@@ -197,7 +199,7 @@ class Hub:
         feed, now = subscription.feed, asyncio.get_running_loop().time()
         if (error := _first_error(replies)) is not None:
             _raise_passing(error)
-            feed.fail(LogDamaged(f"Run {feed.run_id!r} cannot be read: {error.text}."))
+            feed.fail(LogDamaged(f"Run {feed.run_id!r} cannot be read: {error.text.rstrip('.')}."))
         else:
             attempt = feed.attempt
             feed.judge(_look_of(replies), feed.page_size)
@@ -210,7 +212,7 @@ class Hub:
         self._settle(subscription)
 
     async def _page(self, link: Link, behind: list[Subscription]) -> None:
-        commands = [("XRANGE", self._log(s.feed), f"({s.feed.seq}-0", "+", "COUNT", s.feed.page_size) for s in behind]
+        commands = [("XRANGE", self._key(s), f"({s.feed.seq}-0", "+", "COUNT", s.feed.page_size) for s in behind]
         for subscription, reply in zip(behind, await link.call_many(commands), strict=True):
             if isinstance(reply, ServerError):
                 # The next look tells what is wrong.
@@ -225,40 +227,45 @@ class Hub:
         loop, options = asyncio.get_running_loop(), self._options
         full = any(s.full for s in self._subscriptions)
         block = min(options.block_while_full if full else options.block, max(0.001, self._next_look() - loop.time()))
-        count = max(1, min(_LIVE_COUNT, options.page_bytes // (self._largest * len(live))))
+        count = max(1, min(_LIVE_COUNT, options.page_chunks, options.page_bytes // (self._largest * len(live))))
         blocking: tuple[Arg, ...] = ("BLOCK", max(1, int(block * 1000))) if wait else ()
-        by_key = {self._log(s.feed).encode(): s for s in live}
-        ids = [f"{s.feed.seq}-0" for s in live]
+        by_key: dict[bytes, list[Subscription]] = {}
+        for subscription in live:
+            by_key.setdefault(self._key(subscription), []).append(subscription)
+        # One run may be followed several times: its log is read from the place of the one that is least far.
+        low = {key: min(s.feed.seq for s in same) for key, same in by_key.items()}
+        ids = [f"{seq}-0" for seq in low.values()]
         replies = await link.call_many([("XREAD", "COUNT", count, *blocking, "STREAMS", *by_key, *ids)])
         if isinstance(replies[0], ServerError):
             self._refused(replies[0], live)
             return
         self._refusals = 0
-        got = self._distribute(cast("list[list[Reply]]", replies[0] or []), by_key, count)
+        got = 0
+        for key, entries in cast("list[list[Reply]]", replies[0] or []):
+            name, found = cast("bytes", key), cast("list[Reply]", entries)
+            got += len(found)
+            for subscription in by_key[name]:
+                fresh = found[subscription.feed.seq - low[name] :]
+                self._distribute(subscription, fresh, full=len(found) >= count)
         pause = min(_LONGEST_PAUSE_S, _COST_PER_RUN_S * len(live))
         if 0 < got < len(live) and pause >= _SHORTEST_PAUSE_S:
             await asyncio.sleep(pause)
 
-    def _distribute(self, streams: list[list[Reply]], by_key: dict[bytes, Subscription], count: int) -> int:
-        total, largest = 0, 0
-        for key, entries in streams:
-            subscription = by_key[cast("bytes", key)]
-            found = cast("list[Reply]", entries)
-            largest = max(largest, subscription.feed.take(found))
-            subscription.feed.behind = len(found) >= count and not subscription.feed.over
-            subscription.feed.known = True
+    def _distribute(self, subscription: Subscription, entries: list[Reply], *, full: bool) -> None:
+        feed = subscription.feed
+        # Decaying slowly: one read of small chunks does not promise small ones.
+        self._largest = max(feed.take(entries), self._largest * 7 // 8, 1)
+        feed.behind = full and not feed.over
+        feed.known = feed.known or bool(entries)
+        if entries:
             self._took(subscription)
-            total += len(found)
-        if total:
-            self._largest = max(largest, self._largest // 2, 1)
-        return total
 
     def _refused(self, error: ServerError, live: list[Subscription]) -> None:
         """An error for all, although perhaps one log is to blame: looking at each finds it."""
         _raise_passing(error)
         self._refusals += 1
         if self._refusals > 1:
-            self.fail(lambda feed: LogDamaged(f"Run {feed.run_id!r} cannot be read: {error.text}."))
+            self.fail(lambda feed: LogDamaged(f"Run {feed.run_id!r} cannot be read: {error.text.rstrip('.')}."))
         for subscription in live:
             subscription.look_at = float("-inf")
 
@@ -295,8 +302,13 @@ class Hub:
     def _partition(self, feed: Feed) -> PartitionKeys:
         return self._keys.partition(partition_of(feed.run_id, self._partitions))
 
-    def _log(self, feed: Feed) -> str:
-        return self._partition(feed).log(feed.run_id, feed.attempt)
+    def _key(self, subscription: Subscription) -> bytes:
+        """The run's log. Kept, because it is needed in every read."""
+        feed, (partitions, attempt, key) = subscription.feed, subscription.log
+        if (partitions, attempt) != (self._partitions, feed.attempt):
+            key = self._partition(feed).log(feed.run_id, feed.attempt).encode()
+            subscription.log = (self._partitions, feed.attempt, key)
+        return key
 
 
 def _first_error(replies: list[Reply]) -> ServerError | None:
