@@ -274,12 +274,14 @@ class _Wire(asyncio.BufferedProtocol):
     def __init__(self, link: Link) -> None:
         self._link = link
         self._buffer = bytearray(READ_BUFFER)
+        # asyncio's TLS slices what it gets: a slice of a bytearray would be a copy, and the bytes read into it lost.
+        self._view = memoryview(self._buffer)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._link.made(cast("asyncio.Transport", transport))
 
-    def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002 - one size serves every read
-        return self._buffer
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - one size serves every read
+        return self._view
 
     def buffer_updated(self, nbytes: int) -> None:
         self._link.received(self._buffer, nbytes)

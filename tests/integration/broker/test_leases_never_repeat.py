@@ -154,6 +154,19 @@ async def test_records_that_somebody_else_removed_unread_are_counted_exactly(wor
     assert await world.commit(world.work(ids[42:])) == Committed(0)
 
 
+async def test_a_count_that_somebody_removed_is_reported_not_tripped_over(world: World) -> None:
+    ids = await world.publish(20)
+    assert await world.commit(world.work(ids[:10])) == Committed(0)
+    await world.link.call("XTRIM", world.keys.raw, "MINID", ids[10])
+    await world.link.call("HDEL", world.keys.pos_raw, f"{GROUP}:n")
+    assert await world.commit(world.work(ids[10:])) == Committed(0)
+    got = await world.take()
+    assert (got.count, got.lost) == (10, 0)  # what was removed is covered by what was read since
+    await world.link.call("HDEL", world.keys.pos_raw, f"{GROUP}:n")
+    got = await world.take()
+    assert (got.count, got.lost, got.reset) == (0, 10, False)
+
+
 async def test_a_stream_made_anew_is_read_from_its_start_with_an_alarm(world: World) -> None:
     ids = await world.publish(10)
     assert await world.commit(world.work(ids)) == Committed(0)

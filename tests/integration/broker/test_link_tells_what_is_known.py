@@ -1,9 +1,17 @@
 """A link answers in order, and says what is known about a command that failed."""
 
 import asyncio
+import os
+import shutil
+import ssl
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+import uvloop
 
+from helpers import left_out
 from runwire.broker.connection import Link, LinkLost, ServerError, open_link, outcome_of
 from runwire.embedded.server import FolderInUse, Server
 from runwire.errors import ServerUnfit, SettingInvalid
@@ -72,6 +80,68 @@ async def test_a_refused_login_and_a_wrong_address_are_said_at_once(own_server: 
         assert b"name=named" in info
     with pytest.raises(SettingInvalid):
         await open_link("http://nowhere")
+
+
+async def test_a_unix_socket_serves_as_well(start_server: Callable[..., Server]) -> None:
+    path = f"/tmp/runwire-{os.getpid()}.sock"  # a temporary folder's name may be too long for a socket
+    start_server(extra=("--unixsocket", path))
+    async with await open_link(f"unix://{path}?db=2") as link:
+        info = await link.call("CLIENT", "INFO")
+        assert isinstance(info, bytes)
+        assert b"db=2" in info
+
+
+def test_a_link_works_on_uvloop(server: Server) -> None:
+    async def talk() -> None:
+        async with await open_link(server.url, limit=5) as link:
+            big = b"x" * 3_000_000
+            overlapping = [link.send_many([("ECHO", n), ("ECHO", big)]) for n in range(5)]
+            assert [(await future)[0] for future in overlapping] == [b"%d" % n for n in range(5)]
+
+    uvloop.run(talk())
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for 127.0.0.1, and its key in the same file."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        left_out("openssl is missing: no certificate can be made")
+    key, pem = tmp_path / "key.pem", tmp_path / "pem.pem"
+    made = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(pem)]
+    subprocess.run(made, check=True, capture_output=True)
+    pem.write_text(pem.read_text() + key.read_text())
+    return pem
+
+
+async def test_tls_is_spoken_and_certificates_are_checked(server: Server, certificate: Path) -> None:
+    """TLS ends in front of the server, so that it does not matter how the server was built."""
+
+    async def carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        while data := await source.read(65536):
+            target.write(data)
+            await target.drain()
+        target.close()
+
+    carrying = set[asyncio.Task[None]]()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        back, forth = await asyncio.open_connection("127.0.0.1", server.port)
+        carrying.update(asyncio.ensure_future(carry(*way)) for way in ((reader, forth), (back, writer)))
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    front = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    url = f"rediss://127.0.0.1:{front.sockets[0].getsockname()[1]}/0"
+    async with await open_link(f"{url}?ssl_ca_certs={certificate}") as link:
+        big = b"x" * 1_000_000
+        assert await link.call("ECHO", big) == big
+    with pytest.raises(LinkLost, match="certificate"):
+        await open_link(url)
+    front.close()
+    await front.wait_closed()
+    await asyncio.wait(carrying, timeout=5)
 
 
 async def test_published_messages_reach_the_subscriber(server: Server, prefix: str) -> None:

@@ -67,6 +67,9 @@ local function counted(stream)
   return added, length
 end
 
+-- A count that somebody removed counts from 0: the next take then reports what is missing.
+local function consumed(text) return tonumber(text or '0') or 0 end
+
 local function first_after(stream, id) return call('XRANGE', stream, '(' .. id, '+', 'COUNT', 1)[1] end
 
 local function register(name, fn, flags)
@@ -110,7 +113,7 @@ library('rw_take_1', function(K, A)
   end
   local added, length = counted(K[3])
   local p = call('HMGET', K[2], group, group .. ':n')
-  local position, n, lost, reset = p[1], tonumber(p[2] or '0'), 0, 0
+  local position, n, lost, reset = p[1], consumed(p[2]), 0, 0
   if not position then
     position, n = '0-0', added - length
   elseif n > added then
@@ -314,7 +317,7 @@ library('rw_commit_1', function(K, A)
   if refusal then return refusal end
   check_types(K, total, runs, evidence, events, holds)
 
-  local t = now()
+  local t, count = now(), int(consumed(p[2]) + A[12])
   i = RUN_ARGS
   for j = 0, runs - 1 do i = write_run(K, A, i, RUN_KEYS + 2 * j, stored, t) end
   for _ = 1, evidence do
@@ -327,7 +330,7 @@ library('rw_commit_1', function(K, A)
   end
   for j = i, i + 2 * holds - 1, 2 do write_hold(K, A, j, t) end
   call('HSET', K[1], 'x', int(t + A[4]), 'a', '0')
-  call('HSET', K[2], A[1] .. ':n', int(tonumber(p[2]) + A[12]), A[1], A[11])
+  call('HSET', K[2], A[1] .. ':n', count, A[1], A[11])
   return {'OK', total}
 end)
 
@@ -341,8 +344,9 @@ library('rw_advance_1', function(K, A)
   if fenced then return fenced end
   local p = call('HMGET', K[2], A[1], A[1] .. ':n')
   if p[1] ~= A[5] then return {'MOVED', p[1] or ''} end
+  local count = int(consumed(p[2]) + records)
   call('HSET', K[1], 'x', int(now() + ttl), 'a', '0')
-  call('HSET', K[2], A[1] .. ':n', int(tonumber(p[2]) + records), A[1], A[6])
+  call('HSET', K[2], A[1] .. ':n', count, A[1], A[6])
   return {'OK'}
 end)
 
