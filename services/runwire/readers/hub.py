@@ -19,10 +19,10 @@ _PAGES: Final = 8
 _LIVE_COUNT: Final = 100
 _FIRST_SIZE: Final = 4096
 # What a read costs the server for each run it names. Reading again at once for every single chunk would cost more
-# than the chunks, so a read over many runs is followed by a pause of at most 2 ms.
-_COST_PER_RUN_S: Final = 10e-6
-_LONGEST_PAUSE_S: Final = 0.002
-_SHORTEST_PAUSE_S: Final = 0.0005
+# than the chunks, so a read over many runs is followed by a pause of at most 1 ms.
+_COST_PER_RUN_S: Final = 5e-6
+_LONGEST_PAUSE_S: Final = 0.001
+_SHORTEST_PAUSE_S: Final = 0.0002
 
 # The server's state passes, and it has answered nothing.
 _PASSING: Final = frozenset({"LOADING", "MASTERDOWN", "CLUSTERDOWN", "BUSY", "TRYAGAIN", "UNBLOCKED", "READONLY"})
