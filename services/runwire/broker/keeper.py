@@ -101,7 +101,7 @@ class Keeper:
         now = asyncio.get_running_loop().time()
         if partition.idle or lease.state is State.HALTED:
             lease.progress_at = now
-            if lease.attempts and partition.flowing and now - lease.taken_at > IDLE_S:
+            if partition.isolated and partition.flowing and now - lease.taken_at > IDLE_S:
                 await self._absolve(partition)
         elif now - lease.progress_at > STALL_S:
             desk.observer.say("partition-stalled", partition.number, seconds=round(now - lease.progress_at, 1))
@@ -130,7 +130,7 @@ class Keeper:
             prev=lease.position, last=lease.position, records=0,
         )  # fmt: skip
         if isinstance(outcome, functions.Advanced) and partition.generation == generation:
-            lease.attempts = 0
+            partition.absolved()
 
     def _fenced(self, partition: Partition) -> None:
         self._desk.observer.say("partition-fenced", partition.number, epoch=partition.lease.epoch)

@@ -6,6 +6,8 @@ from runwire_schemas.keys import PartitionKeys
 
 IN_FLIGHT: int = 2  # one commit is applied while the next is made; more only lengthens the way back after a refusal
 ISOLATE_AT: int = 2  # vanished owners in a row until records are tried one by one
+# How far ahead of the position a vanished owner may have been: two commits of 2,000 records.
+ISOLATED_RECORDS: int = 4000
 QUARANTINE_AT: int = 4  # until the record that all of them died on is set aside
 
 
@@ -17,7 +19,7 @@ class Partition:
         "condemned",
         "generation",
         "in_flight",
-        "isolate",
+        "isolated_records",
         "keys",
         "lag",
         "lease",
@@ -35,7 +37,7 @@ class Partition:
         self.in_flight = 0
         self.lag = 0  # unread records, when last measured
         self.prev = "0-0"  # where the next commit begins: ahead of the lease's position by what is in flight
-        self.isolate = False  # a record here crashes its handler: one record at a time until one commit succeeded
+        self.isolated_records = 0  # so many more go one by one, each alone with the process
         self.suspect = ""  # the record that a former owner was alone with when it vanished
         self.condemned = ""  # the record that must be set aside
 
@@ -46,8 +48,8 @@ class Partition:
 
     @property
     def isolated(self) -> bool:
-        """Whether records go one by one, each alone with the process."""
-        return self.isolate or self.lease.attempts >= ISOLATE_AT
+        """Whether records go one by one, each alone with the process: one of the next kills it."""
+        return self.isolated_records > 0
 
     @property
     def ready(self) -> bool:
@@ -63,6 +65,8 @@ class Partition:
 
     def taken(self) -> None:
         """The lease was just taken: begin at its position."""
+        if self.lease.attempts >= ISOLATE_AT:
+            self.isolated_records = ISOLATED_RECORDS
         self.prev = self.lease.position
         self.backlog = Backlog(self.prev.encode())
 
@@ -76,6 +80,15 @@ class Partition:
     def cut(self, records: int, size: int) -> list[Entry]:
         """The next batch's entries."""
         return self.backlog.cut(1 if self.isolated else records, size)
+
+    def committed(self, last: str, records: int, now: float) -> None:
+        """A commit took effect."""
+        self.lease.committed(last, records, now)
+        self.isolated_records = max(0, self.isolated_records - records)
+
+    def absolved(self) -> None:
+        """Nothing waits unread, so no record is to blame."""
+        self.lease.attempts = self.isolated_records = 0
 
     def condemns(self, first: str) -> bool:
         """Whether the record `first`, the next one, must be set aside unread.

@@ -205,8 +205,7 @@ class Worker:
         match outcome:
             case functions.Committed():
                 now = asyncio.get_running_loop().time()
-                partition.lease.committed(commit.last, commit.records, now)
-                partition.isolate = False
+                partition.committed(commit.last, commit.records, now)
                 desk.progress_at = now
                 desk.handler.committed(partition.number, commit)
                 desk.observer.committed(partition.number, commit, now - began)
@@ -248,7 +247,7 @@ class Worker:
             return
         if len(entries) == 1:
             partition.condemned = first
-        partition.isolate = True
+        partition.isolated_records = max(partition.isolated_records, len(entries))
         desk.again(partition)
 
     async def _load(self, wanted: Sequence[tuple[Partition, list[str]]]) -> Failed:

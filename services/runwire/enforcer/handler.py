@@ -6,7 +6,7 @@ process has watched a run in silence.
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from msgspec.json import Encoder
 
@@ -59,6 +59,8 @@ class _Held:
 class RunHandler:
     """A BatchHandler over run machines."""
 
+    machine: ClassVar[type[RunMachine]] = RunMachine
+
     def __init__(
         self,
         limits: Limits,
@@ -104,7 +106,7 @@ class RunHandler:
         parked: list[str] = []
         for state in stored:
             if state.run_id not in held.machines:
-                machine = RunMachine(state.run_id, self._limits, state.blob, state.seq, partition=partition)
+                machine = self.machine(state.run_id, self._limits, state.blob, state.seq, partition=partition)
                 held.machines[state.run_id] = machine
                 parked += machine.parked
         return parked
