@@ -2,6 +2,5 @@
 
 from runwire.grammar.limits import Limits
 from runwire.grammar.machine import GRAMMAR_VERSION, Produced, RunMachine
-from runwire.grammar.records import refuse_unnamed
 
-__all__ = ["GRAMMAR_VERSION", "Limits", "Produced", "RunMachine", "refuse_unnamed"]
+__all__ = ["GRAMMAR_VERSION", "Limits", "Produced", "RunMachine"]

@@ -169,7 +169,7 @@ class RunMachine(Run):
         if records.seen(self, record):
             self.duplicates += 1
             return
-        self.refuse("record-invalid", reason, record, (), x)
+        self.refuse("record-invalid", reason, record, records.acceptable(record), x)
         if self.exists:
             records.use_up(self, record)
             self._drain(record.src or "")
@@ -223,11 +223,11 @@ class RunMachine(Run):
         """A record of the enforcer: not sequence-checked, and it does not count as a sign of life."""
         reason = x.fault or control.misplaced(x)
         if reason is not None:
-            self.refuse("record-invalid", reason, x.record, (), x)
+            self.refuse("record-invalid", reason, x.record, records.acceptable(x.record), x)
         elif self.exists and not self.finished and x.type == "timeout":
             broken = rules.judge(self.view(x.record), x)
             if broken is not None:
-                self.refuse("record-invalid", broken.message, x.record, (), x)
+                self.refuse("record-invalid", broken.message, x.record, records.acceptable(x.record), x)
             else:
                 control.timed_out(self, x)
 

@@ -2,13 +2,12 @@
 
 from typing import Final, Literal
 
-from runwire.grammar import agent, call, control
+from runwire.grammar import agent, call, control, fields
+from runwire.grammar.checks import size_limit
 from runwire.grammar.input import Input
 from runwire.grammar.limits import Limits
-from runwire.grammar.rules import size_limit
-from runwire.grammar.run import GRAMMAR_VERSION, Run
+from runwire.grammar.run import Run
 from runwire.grammar.state import Parked, Source
-from runwire_schemas.evidence import Evidence
 from runwire_schemas.record import ADMIN_SRC, ENFORCER_SRC, UNWRAP_SRC, Malformed, Record
 
 Class = Literal["refused", "fatal", "counted"]
@@ -26,26 +25,21 @@ CHECKS: Final[tuple[tuple[str, Class, str], ...]] = (
 _UNNUMBERED: Final = (ENFORCER_SRC, ADMIN_SRC)
 
 
-def refuse_unnamed(malformed: Malformed) -> Evidence:
-    """Evidence for an entry that names no run, so that no machine can be asked."""
-    return Evidence(
-        code="record-invalid",
-        cls="refused",
-        message=malformed.reason,
-        record=malformed.id,
-        src=malformed.src,
-        epoch=malformed.epoch,
-        seq=malformed.seq,
-        grammar=GRAMMAR_VERSION,
-        body=malformed.body,
-    )
-
-
 def invalid(run: Run, x: Input) -> str | None:
     """Why the record is no record of this run's sources, or None. Too large a body is left to its own rule."""
     if x.record.kind == "provider" or len(x.record.body) > size_limit(run.limits, x.record):
         return None
     return control.misplaced(x) if x.record.kind == "control" else agent.unsupported(x)
+
+
+def acceptable(record: Record | Malformed) -> tuple[str, ...]:
+    """What the source of an invalid record might have written instead."""
+    if isinstance(record, Malformed):
+        return ("a well-formed record",)
+    if record.kind == "control":
+        own = record.src == ENFORCER_SRC
+        return tuple(name for name in fields.CONTROL if (name in control.ENFORCERS_OWN) == own)
+    return tuple(f"{name} with a call" for name in agent.TYPES)
 
 
 def opens(x: Input, limits: Limits) -> bool:
@@ -66,11 +60,11 @@ def admit(run: Run, x: Input) -> bool:
     record, state = x.record, run.state
     if author_of(record.src) != state.author:
         who = state.author or "producers"
-        run.refuse("run-author", f"the run is written by {who}, not by {record.src}", record, (), x)
+        run.refuse("run-author", f"the run is written by {who}, not by {record.src}", record, (who,), x)
         return False
     source = state.sources.get(record.src)
     if source is None and len(state.sources) >= run.limits.sources:
-        run.refuse("too-many-sources", f"the run has {len(state.sources)} sources", record, (), x)
+        run.refuse("too-many-sources", f"the run has {len(state.sources)} sources", record, ("a known source",), x)
         return False
     if source is not None and record.epoch < source.epoch:
         message = f"epoch {record.epoch} is older than {source.epoch}"

@@ -114,12 +114,12 @@ class Story:
     @property
     def reason(self) -> str | None:
         """The reason of `finish`, None before."""
-        last = self.chunks[-1] if self.chunks else {"type": ""}
-        return last["payload"]["stepResult"]["reason"] if last["type"] == "finish" else None
+        finished = self.chunks and self.chunks[-1]["type"] == "finish"
+        return self.chunks[-1]["payload"]["stepResult"]["reason"] if finished else None
 
     def of(self, type_: str) -> list[Body]:
-        """Payloads of the chunks of one type."""
-        return [chunk.get("payload", chunk.get("data")) for chunk in self.chunks if chunk["type"] == type_]
+        """Payloads, or data, of the chunks of one type."""
+        return [chunk["payload" if "payload" in chunk else "data"] for chunk in self.chunks if chunk["type"] == type_]
 
 
 # --- bodies ----------------------------------------------------------------------------------------------------------

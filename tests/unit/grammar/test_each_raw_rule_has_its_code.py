@@ -63,13 +63,13 @@ def repeated_result(story: Story) -> None:
 
 CASES: dict[str, list[Case]] = {
     "the body is within its limit": [broken(text("x" * 3000))],
-    "nothing follows `finish` in a call": [after_finish],
+    "nothing follows `finish` in a call; the last 64 call ids are remembered": [after_finish],
     "nothing follows the end of a run": [after_end],
-    "one source a call, one call at a time": [
+    "a call has one source, and a new one starts only after the last finished": [
         interleaved,
         lambda story: (loop(story).write(start()), story.write(start(1), src="q")),
     ],
-    "a JSON object with a string `type`": [
+    "a UTF-8 JSON object with a string `type`, at most 128 levels, no unpaired surrogate": [
         broken(b"\xff"),
         broken(b"{"),
         broken(b"[]"),
@@ -106,7 +106,7 @@ CASES: dict[str, list[Case]] = {
         control({"type": "run-end", "reason": "error", "failure": {}}),
         control({"type": "run-start", "mode": "other"}),
     ],
-    "kinds are in their sets": [
+    "blockKind, block.kind and reason.kind are in their sets": [
         broken(start(0, "video")),
         broken(end(0, "video")),
         broken({"type": "finish", "reason": {"kind": "done"}}),
@@ -126,8 +126,11 @@ CASES: dict[str, list[Case]] = {
         broken({"type": "text-delta", "index": 1.5, "text": ""}),
         broken(b'{"type":"block-start","index":1e400,"blockKind":"text"}'),
     ],
-    "an index is opened once a call": [broken(start(), start()), broken(*text_block(), start())],
-    "at most 1,024 blocks a call": [broken(*text_block(index=0), *text_block(index=1), *text_block(index=2), start(3))],
+    "an index is opened once a call, also after it was closed": [
+        broken(start(), start()),
+        broken(*text_block(), start()),
+    ],
+    "at most 1,024 blocks a call": [broken(*text_block("", 0), *text_block("", 1), *text_block("", 2), start(3))],
     "at most 256 open blocks": [broken(start(0), start(1), start(2))],
     "a delta goes to an open block": [broken(text("")), broken(*text_block(), text("more"))],
     "a delta goes to a block of its kind": [
@@ -157,7 +160,7 @@ CASES: dict[str, list[Case]] = {
             story.all([start(0, "tool_use"), tool("", id="t3")], call="3"),
         ),
     ],
-    "a tool call has a name by its end": [
+    "a tool call has a name by its end, and before 64 KiB of arguments": [
         broken(start(0, "tool_use"), tool("x"), tool_end("x", name="")),
         broken(start(0, "tool_use"), tool("x" * 15), tool("é" * 3)),
     ],
@@ -165,7 +168,7 @@ CASES: dict[str, list[Case]] = {
         broken(start(0, "tool_use"), tool("", name="f"), tool("", name="g")),
         broken(start(0, "tool_use"), tool("", name="f"), tool_end("", name="g")),
     ],
-    "the end equals the deltas": [
+    "text or arguments equal the deltas, if any was not empty": [
         broken(start(), text("ab"), end(text="abc")),
         broken(start(), text("ab"), end(text="ba")),
         broken(start(0, "thinking"), thinking("ab"), end(0, "thinking", text="")),
@@ -178,8 +181,11 @@ CASES: dict[str, list[Case]] = {
         broken({"type": "usage", "usage": {"inputTokens": 1, "outputTokens": 2**53}}),
         broken({"type": "usage", "usage": {"inputTokens": 1, "outputTokens": 1, "reasoningTokens": 1.5}}),
     ],
-    "usage before finish": [broken(finish()), broken(*text_block(), finish("max_tokens"))],
-    "a finish leaves no block open": [broken(start(), USAGE, finish())],
+    "usage precedes a successful finish, unless it is optional": [
+        broken(finish()),
+        broken(*text_block(), finish("max_tokens")),
+    ],
+    "a successful finish leaves no block open; a failed one may": [broken(start(), USAGE, finish())],
 }
 
 EVERY = [(rule, case) for rule in RULES for case in CASES[rule.what]]

@@ -43,18 +43,19 @@ def told(*bodies: Any) -> Story:
 
 def test_a_whole_call() -> None:
     story = told(*text_block("hé"), USAGE, finish(raw="end_turn"))
+    usage = '{"inputTokens":3,"outputTokens":4,"totalTokens":7}'
+    result = '"stepResult":{"reason":"stop","rawReason":"end_turn","isContinued":false,"warnings":[]}'
+    step = f'{{"messageId":"r:1",{result},"output":{{"usage":{usage}}},"totalUsage":{usage},"metadata":{{}}}}'
+    messages = '{"all":[],"user":[],"nonUser":[]}'
+    last = f'{{{result},"output":{{"usage":{usage}}},"metadata":{{}},"messages":{messages}}}'
     assert [raw.decode() for raw in story.raw] == [
         '{"type":"start","runId":"r","from":"AGENT","payload":{}}',
         '{"type":"step-start","runId":"r","from":"AGENT","payload":{"messageId":"r:1","request":{},"warnings":[]}}',
         '{"type":"text-start","runId":"r","from":"AGENT","payload":{"id":"1"}}',
         '{"type":"text-delta","runId":"r","from":"AGENT","payload":{"id":"1","text":"hé"}}',
         '{"type":"text-end","runId":"r","from":"AGENT","payload":{"id":"1"}}',
-        '{"type":"step-finish","runId":"r","from":"AGENT","payload":{"messageId":"r:1","stepResult":{"reason":"stop",'
-        '"rawReason":"end_turn","isContinued":false,"warnings":[]},"output":{"usage":{"inputTokens":3,"outputTokens":4,'
-        '"totalTokens":7}},"totalUsage":{"inputTokens":3,"outputTokens":4,"totalTokens":7},"metadata":{}}}',
-        '{"type":"finish","runId":"r","from":"AGENT","payload":{"stepResult":{"reason":"stop","rawReason":"end_turn",'
-        '"isContinued":false,"warnings":[]},"output":{"usage":{"inputTokens":3,"outputTokens":4,"totalTokens":7}},'
-        '"metadata":{},"messages":{"all":[],"user":[],"nonUser":[]}}}',
+        f'{{"type":"step-finish","runId":"r","from":"AGENT","payload":{step}}}',
+        f'{{"type":"finish","runId":"r","from":"AGENT","payload":{last}}}',
     ]
 
 
@@ -208,8 +209,8 @@ def test_arguments_that_are_no_object_make_a_bad_call(given: str) -> None:
 
 
 def test_a_tool_result() -> None:
-    body = b'{"type":"block-end","index":1,"block":{"kind":"tool_result","toolCallId":"t1","isError":false,"content":[ 1.0 ]}}'
-    story = told(*tool_block(), start(1, "tool_result"), body)
+    block = b'{"kind":"tool_result","toolCallId":"t1","isError":false,"content":[ 1.0 ]}'
+    story = told(*tool_block(), start(1, "tool_result"), b'{"type":"block-end","index":1,"block":%s}' % block)
     assert payloads(story)[-1] == (
         "tool-result",
         '{"toolCallId":"t1","toolName":"f","result":[1.0],"isError":false,"providerExecuted":true}',
@@ -217,7 +218,7 @@ def test_a_tool_result() -> None:
 
 
 @pytest.mark.parametrize(("more", "name"), [({}, "unknown"), ({"toolName": "g"}, "g")])
-def test_a_result_that_nobody_asked_for_is_an_orphan(more: dict[str, str], name: str) -> None:
+def test_a_result_that_nobody_asked_for_is_an_orphan(more: dict[str, Any], name: str) -> None:
     story = told(*result(**more))
     assert payloads(story) == [
         (
