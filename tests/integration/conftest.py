@@ -64,6 +64,20 @@ def start_server(server_kind: Kind, tmp_path: Path) -> Iterator[Callable[..., Se
         one.stop()
 
 
+@pytest.fixture(autouse=True)
+def shared_server_is_left_empty(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test writes to the shared server lies under its `prefix`, whose keys are checked and removed."""
+    if "server" not in request.fixturenames:
+        yield
+        return
+    shared: Server = request.getfixturevalue("server")
+    yield
+    with redis.Redis(port=shared.port) as client:
+        strays = sorted(client.scan_iter(count=1000))
+        client.flushall()
+    assert strays == [], f"these keys lie outside the test's prefix: {strays}"
+
+
 @pytest.fixture
 def prefix(server: Server) -> Iterator[str]:
     """A key prefix of the test's own. After the test every key under it must have an owner, and a TTL where due."""
