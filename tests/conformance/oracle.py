@@ -60,9 +60,13 @@ def _quiet() -> Iterator[None]:
 # OpenAI --------------------------------------------------------------------------------------------------------------
 
 _OPENAI_FINISH = {
-    "stop": "stop", "eos": "stop", "tool_calls": "tool_calls", "function_call": "tool_calls",
-    "length": "max_tokens", "content_filter": "content_filter",
-}  # fmt: skip
+    "stop": "stop",
+    "eos": "stop",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "max_tokens",
+    "content_filter": "content_filter",
+}
 
 
 def openai_reads(body: bytes, choice: int = 0) -> Expected:
@@ -117,9 +121,13 @@ def _openai_usage(said: Any) -> Usage | None:
 # Anthropic -----------------------------------------------------------------------------------------------------------
 
 _ANTHROPIC_FINISH = {
-    "end_turn": "stop", "stop_sequence": "stop", "pause_turn": "stop", "tool_use": "tool_calls",
-    "max_tokens": "max_tokens", "refusal": "content_filter",
-}  # fmt: skip
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "max_tokens",
+    "refusal": "content_filter",
+}
 _TOOLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
 

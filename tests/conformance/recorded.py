@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -50,9 +50,10 @@ class Seen:
         self.results: list[ToolResultBlock] = []
         self.usage: Usage | None = None
         self.reason: FinishReason | None = None
-        self.agent: list[dict[str, object]] = []
+        self.agent: list[dict[str, Any]] = []
         self.kinds: list[str] = []
-        self.open_tools: dict[int, str] = {}
+        self.executed: set[str] = set()
+        self.gemini: list[bytes] = []
         for kind, body in emitted:
             if kind == "agent":
                 self.agent.append(msgspec.json.decode(body))
@@ -68,13 +69,23 @@ class Seen:
             case ThinkingDelta():
                 self.reasoning += chunk.text
             case ToolCallDelta():
-                self.open_tools[chunk.index] = self.open_tools.get(chunk.index, "") + chunk.arguments_delta
+                self._tool_delta(chunk)
             case BlockEnd():
                 self._end(chunk)
             case UsageReport():
                 self.usage = chunk.usage
             case Finish():
                 self.reason = chunk.reason
+
+    def _tool_delta(self, chunk: ToolCallDelta) -> None:
+        if chunk.provider_executed:
+            self.executed.add(chunk.id)
+        if chunk.gemini is not msgspec.UNSET:
+            self.gemini.append(bytes(chunk.gemini))
+
+    def beside(self, kind: str) -> list[Any]:
+        """Payloads of the agent chunks of that type."""
+        return [chunk["payload"] for chunk in self.agent if chunk["type"] == kind]
 
     def _end(self, chunk: BlockEnd) -> None:
         block = chunk.block

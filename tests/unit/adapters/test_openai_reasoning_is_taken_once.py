@@ -1,0 +1,132 @@
+"""Reasoning in its spellings, doubled members, signatures, encrypted parts, and `<think>` tags."""
+
+import pytest
+
+from conformance.recorded import Seen
+from runwire.adapters.openai_chat import OpenAIChat
+from runwire_schemas.raw import ThinkingBlock
+from unit.adapters.saying import Json, chunk, openai, run, sse
+
+
+def _detail(text: str, **more: object) -> Json:
+    return {"type": "reasoning.text", "text": text, "index": 0, **more}
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [{"reasoning_content": "Let "}, {"reasoning_content": "me."}],
+        [{"reasoning": "Let "}, {"reasoning": "me."}],
+        [{"reasoning": text, "reasoning_details": [_detail(text)]} for text in ("Let ", "me.")],
+        [{"reasoning_content": "Let me.", "reasoning_details": [_detail("Let me.")]}],
+        [{"reasoning_content": "Let me.", "reasoning": "Let me."}],
+        [{"reasoning_details": [_detail("Let ")]}, {"reasoning_details": [_detail("me.")]}],
+        [{"reasoning_details": [{"type": "reasoning.summary", "summary": "Let me."}]}],
+        [{"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Let me."}]}]}],
+        [{"content": [{"type": "thinking", "thinking": "Let me."}]}],
+    ],
+)
+def test_every_spelling_is_reasoning_once(deltas: list[Json]) -> None:
+    seen = openai(*(chunk(delta) for delta in deltas), chunk({"content": "Yes."}), chunk(None, "stop"))
+
+    assert (seen.reasoning, seen.text) == ("Let me.", "Yes.")
+    assert seen.kinds == ["thinking", "text"]
+
+
+def test_parts_of_content_keep_their_order() -> None:
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "1"}]
+
+    seen = openai(chunk({"content": parts}), chunk({"content": "44"}), chunk(None, "stop"))
+
+    assert (seen.reasoning, seen.text) == ("hm", "144")
+
+
+def test_a_part_that_is_not_known_is_kept() -> None:
+    part = {"type": "reference", "reference_ids": [1, 2]}
+
+    seen = openai(chunk({"content": [part, {"type": "text", "text": "x"}]}), chunk(None, "stop"))
+
+    assert {"provider": "openai-chat", "delta": {"content": [part]}} in seen.beside("raw")
+
+
+def test_a_signature_belongs_to_its_reasoning() -> None:
+    seen = openai(
+        chunk({"reasoning": "a", "reasoning_details": [_detail("a", signature="")]}),
+        chunk({"reasoning_details": [_detail("", signature="SIG", format="anthropic-claude-v1")]}),
+        chunk({"reasoning": "b", "reasoning_details": [_detail("b", index=1)]}),
+        chunk({"content": "x"}, "stop"),
+    )
+
+    assert seen.thinking == [ThinkingBlock(text="a", signature="SIG"), ThinkingBlock(text="b")]
+
+
+def test_encrypted_reasoning_is_a_block_of_its_own() -> None:
+    detail = {"type": "reasoning.encrypted", "data": "AAAA", "id": "rs_1", "format": "openai-responses-v1", "index": 1}
+
+    seen = openai(chunk({"reasoning": "a"}), chunk({"reasoning_details": [detail]}), chunk({"content": "x"}, "stop"))
+
+    assert seen.thinking == [ThinkingBlock(text="a"), ThinkingBlock(text="", redacted="AAAA")]
+    kept = {key: value for key, value in detail.items() if key != "data"}
+    assert seen.beside("raw") == [{"provider": "openai-chat", "delta": {"reasoning_details": [kept]}}]
+
+
+def test_venice_spells_encrypted_reasoning_otherwise() -> None:
+    seen = openai(chunk({"reasoning_encrypted": "BBBB", "content": None}), chunk({"content": "x"}, "stop"))
+
+    assert seen.thinking == [ThinkingBlock(text="", redacted="BBBB")]
+
+
+def test_refusals_are_text() -> None:
+    assert openai(chunk({"refusal": "I can"}), chunk({"refusal": "not."}), chunk(None, "stop")).text == "I cannot."
+
+
+def test_empty_reasoning_opens_no_block() -> None:
+    seen = openai(chunk({"content": "", "reasoning_content": ""}), chunk({"content": "x"}, "stop"))
+
+    assert seen.kinds == ["text"]
+
+
+# `<think>` tags
+
+
+def _thought(pieces: list[str], *, think: bool | None = True, model: str = "m") -> tuple[str, str]:
+    events = [{**chunk({"content": piece}), "model": model} for piece in pieces]
+    seen = Seen(run(OpenAIChat(think=think), sse(*events, chunk(None, "stop"))))
+    return seen.reasoning, seen.text
+
+
+TAGGED = "<think>\nWhy <b>?</th\n</think>\n\nBecause </think>."
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 100])
+def test_tags_may_be_cut_anywhere(size: int) -> None:
+    pieces = [TAGGED[at : at + size] for at in range(0, len(TAGGED), size)]
+
+    assert _thought(pieces) == ("\nWhy <b>?</th\n", "\n\nBecause </think>.")
+
+
+@pytest.mark.parametrize("text", ["<thin", "<", "no tags", "a <think>b</think>", "", "  <thought>"])
+def test_what_is_no_tag_at_the_beginning_is_text(text: str) -> None:
+    assert _thought(list(text)) == ("", text)
+
+
+def test_reasoning_that_never_closes_is_reasoning() -> None:
+    assert _thought(["<think>half a tho", "ught</thi"]) == ("half a thought</thi", "")
+
+
+def test_tags_are_text_unless_asked_for() -> None:
+    assert _thought([TAGGED], think=False) == ("", TAGGED)
+    assert _thought([TAGGED], think=None, model="gpt-4o") == ("", TAGGED)
+    assert _thought([TAGGED], think=None, model="deepseek-ai/DeepSeek-R1") == (
+        "\nWhy <b>?</th\n",
+        "\n\nBecause </think>.",
+    )
+
+
+def test_a_tool_call_comes_after_text_that_was_held_back() -> None:
+    call = {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]}
+
+    seen = Seen(run(OpenAIChat(think=True), sse(chunk({"content": "<thi"}), chunk(call), chunk(None, "tool_calls"))))
+
+    assert seen.kinds == ["text", "tool_use"]
+    assert seen.text == "<thi"
