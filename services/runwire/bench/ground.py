@@ -5,7 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 from runwire.broker.connection import Link, open_link
 from runwire.embedded.server import Kind, Server
@@ -28,7 +28,7 @@ _LOOK_S: Final = 0.1
 class NotReached(RunwireError):
     """Something a benchmark waited for did not happen in time."""
 
-    code = "bench-not-reached"
+    code: ClassVar[str] = "bench-not-reached"
 
 
 class Reading(NamedTuple):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from runwire_schemas.errors import RunwireError
 
@@ -17,7 +17,7 @@ END_LIMIT_S: Final = 10.0
 class ProcessFailed(RunwireError):
     """A process that was to be measured ended by itself; its log says why."""
 
-    code = "bench-process-failed"
+    code: ClassVar[str] = "bench-process-failed"
 
 
 class Child:

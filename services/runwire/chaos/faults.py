@@ -9,7 +9,7 @@ from typing import Final
 
 from runwire.embedded.server import Fsync, Server
 
-from .aof import TailWatch
+from .aof import TailWatch, cut_tail
 from .history import Cut
 from .proxy import Proxy
 from .schedule import Fault, FaultKind
@@ -155,7 +155,7 @@ class Faults:
     async def cut_tail(self) -> bool:
         killed = time.monotonic()
         self.server.kill()
-        cut = self.server.truncate_aof(self.tail.cut_size(self.rng, killed))
+        cut = await asyncio.to_thread(cut_tail, self.server, self.tail.cut_size(self.rng, killed))
         self.say(f"SIGKILL server and cut the last {cut} bytes of its append-only file")
         await self._restart(self.server.appendfsync)
         self.cuts.append(Cut(killed, time.monotonic()))

@@ -22,7 +22,7 @@ from .proxy import Proxy
 from .reader import READERS
 from .replay import replay
 from .schedule import kinds_for, schedule
-from .snapshot import read_stored, unread
+from .snapshot import Waiting, read_stored, waiting
 from .staff import Part, Staff
 from .verdict import Finding, Verdict
 
@@ -86,6 +86,7 @@ class _Stage:
         self.wish, self.server, self.staff, self.say = wish, server, staff, say
         self.faults = Faults(staff, server, proxy, wish.seed, say)
         self.keys = Keys()
+        self.waiting = Waiting(0, 0)
 
     async def play(self) -> Verdict:
         self.staff.watch_server(self.server)
@@ -123,13 +124,15 @@ class _Stage:
     async def close(self) -> None:
         """Producers finish, then time ends what they left open, then readers read to the end, then enforcers drain."""
         await self.dismiss(Part.PRODUCER)
-        await self.until(self.settled, "every record is read and every run has ended", END_LIMIT_S)
+        if not await self.until(self.settled, "every record is read and every run has ended", END_LIMIT_S):
+            self.say(f"{self.waiting.records} records are unread and {self.waiting.runs} runs are open")
         await self.dismiss(Part.READER)
         await self.dismiss(Part.ENFORCER)
 
     async def settled(self) -> bool:
         async with await open_link(self.server.url, "chaos") as link:
-            return await unread(link, self.keys, PARTITIONS, ENFORCER_GROUP) == 0
+            self.waiting = await waiting(link, self.keys, PARTITIONS, ENFORCER_GROUP)
+        return self.waiting == (0, 0)
 
     async def dismiss(self, part: Part) -> None:
         leaving = self.staff.active(part)
