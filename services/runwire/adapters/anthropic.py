@@ -69,7 +69,7 @@ class Anthropic(WireAdapter):
         try:
             event = decode_delta(data)
         except msgspec.ValidationError:
-            self._other(name, data)
+            self._loose(name, data)
             return
         delta = event.delta
         match delta:
@@ -84,7 +84,7 @@ class Anthropic(WireAdapter):
             case _:
                 assert_never(delta)
 
-    def _other(self, name: str, data: bytes) -> None:
+    def _loose(self, name: str, data: bytes) -> None:
         top = fields_of(data)
         if top is None:
             if present(msgspec.Raw(data)):

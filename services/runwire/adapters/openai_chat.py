@@ -14,7 +14,7 @@ import msgspec
 from runwire.adapters.base import MAX_EVENT, Framing
 from runwire.adapters.call import FailedKind, StopKind
 from runwire.adapters.failures import cut_off, failure_in, failure_of, rest_of
-from runwire.adapters.opaque import compact, fields_of, integer_of, present
+from runwire.adapters.opaque import compact, fields_of, integer_of, present, quote
 from runwire.adapters.openai_beside import Beside
 from runwire.adapters.openai_tools import Tools
 from runwire.adapters.openai_usage import usage_of
@@ -225,7 +225,7 @@ class OpenAIChat(WireAdapter):
         if words:
             self._thought(words, details[0].index if details else None)
         if words and said and said not in (words, delta.reasoning, delta.reasoning_content):
-            self._call.beside("raw", {"delta": b'{"reasoning_details":[{"text":%s}]}' % msgspec.json.encode(said)})
+            self._call.beside("raw", {"delta": b'{"reasoning_details":[{"text":%s}]}' % quote(said)})
         for detail in details:
             if not words and (text := detail.text or detail.summary):
                 self._thought(text, detail.index)
@@ -245,9 +245,11 @@ class OpenAIChat(WireAdapter):
             self._call.sign(detail.signature)
             self._detail = detail.index
         # What a client must send back beside the data itself.
-        about = {"type": detail.type, "id": detail.id, "format": detail.format, "index": detail.index}
-        said = {key: value for key, value in about.items() if value is not None}
-        self._call.beside("raw", {"delta": b'{"reasoning_details":[%s]}' % compact(msgspec.json.encode(said))})
+        about = {"type": detail.type, "id": detail.id, "format": detail.format}
+        said = [b"%s:%s" % (quote(key), quote(value)) for key, value in about.items() if value is not None]
+        if detail.index is not None:
+            said.append(b'"index":%d' % detail.index)
+        self._call.beside("raw", {"delta": b'{"reasoning_details":[{%s}]}' % b",".join(said)})
 
     def _tool(self, part: ToolPart) -> None:
         extra = fields_of(part.extra_content) or {}

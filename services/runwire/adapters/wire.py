@@ -82,7 +82,7 @@ class WireAdapter(ABC):
             self._done()
             return
         try:
-            self._read(name, repaired(text))
+            self._loose(name, repaired(text))
         except (msgspec.DecodeError, RecursionError):
             # An event at the end of the body that stops in the middle is a body that was cut, not a broken event.
             kind: FailedKind = "aborted" if self._closed else "error"
@@ -91,6 +91,10 @@ class WireAdapter(ABC):
     @abstractmethod
     def _read(self, name: str, data: bytes) -> None:
         """One event. Raises msgspec.DecodeError if it is no JSON; anything else it does not understand, it keeps."""
+
+    @abstractmethod
+    def _loose(self, name: str, data: bytes) -> None:
+        """The same, member by member, so that no unusual shape and no broken string is lost."""
 
     def _done(self) -> None:  # noqa: B027 - most protocols have an end of their own and pass `[DONE]` over
         """`[DONE]` came."""
