@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from runwire.grammar import docs as grammar_docs
+from runwire.grammar.docs import render as render_grammar
 from runwire.settings import PREFIX, Settings
 from runwire_schemas import chunks, control, events, evidence, keys, raw, record
 
@@ -91,7 +91,7 @@ def outputs() -> dict[Path, str]:
     folder, docs = ROOT / "schemas" / "json", ROOT / "docs"
     files = {folder / f"{name}.schema.json": pretty(schema(*spec)) for name, spec in SCHEMAS.items()}
     files[folder / "keys.json"] = pretty(keys_catalogue())
-    files[docs / "grammar.md"] = grammar_docs.render()
+    files[docs / "grammar.md"] = render_grammar()
     files[docs / "wire-format.md"] = between(docs / "wire-format.md", "keys", keys_table())
     files[docs / "settings.md"] = between(docs / "settings.md", "settings", settings_table())
     return files
