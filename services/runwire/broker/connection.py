@@ -109,7 +109,7 @@ class Link:
         self._waiting: deque[_Waiting] = deque()
         self._reader = _new_reader()
         self._timer: asyncio.TimerHandle | None = None
-        self._gone: asyncio.Future[None] | None = None
+        self._wire: _Wire | None = None
 
     @property
     def connected(self) -> bool:
@@ -125,15 +125,15 @@ class Link:
         """Connect, log in, select the database, set the name. Raises LinkLost, or ServerUnfit for a refused login."""
         loop = self._loop = asyncio.get_running_loop()
         self._reader = _new_reader()
-        self._gone = loop.create_future()
+        wire = self._wire = _Wire(self)
         at = self._address
         try:
             async with asyncio.timeout(self.connect_limit):
                 if "path" in at:
-                    await loop.create_unix_connection(lambda: _Wire(self), at["path"])
+                    await loop.create_unix_connection(lambda: wire, at["path"])
                 else:
                     await loop.create_connection(
-                        lambda: _Wire(self), at.get("host", "localhost"), at.get("port", 6379), ssl=self._tls()
+                        lambda: wire, at.get("host", "localhost"), at.get("port", 6379), ssl=self._tls()
                     )
         except (OSError, TimeoutError) as error:
             raise LinkLost(f"cannot connect to {self.address}: {str(error) or 'no answer in time'}") from None
@@ -143,8 +143,8 @@ class Link:
     async def close(self) -> None:
         """Close; commands in flight end with LinkLost. Safe to call twice."""
         self.lose("closed by its owner")
-        if self._gone is not None:
-            await asyncio.wait((self._gone,), timeout=1.0)
+        if self._wire is not None and self._wire.opened:
+            await asyncio.wait((self._wire.gone,), timeout=1.0)
 
     async def __aenter__(self) -> Self:
         return self if self.connected else await self.connect()
@@ -207,6 +207,8 @@ class Link:
         self._transport = transport
 
     def received(self, buffer: bytearray, size: int) -> None:
+        if self._transport is None:
+            return  # given up: what still comes answers nobody
         reader = self._reader
         reader.feed(cast("bytes", buffer), 0, size)
         try:
@@ -215,10 +217,9 @@ class Link:
         except hiredis.ProtocolError as error:
             self.lose(f"the server broke the protocol: {error}")
 
-    def ended(self, error: Exception | None) -> None:
-        self.lose("closed by the server" if error is None else str(error))
-        if self._gone is not None and not self._gone.done():
-            self._gone.set_result(None)
+    def ended(self, wire: "_Wire", error: Exception | None) -> None:
+        if wire is self._wire:  # not one given up before, whose end is only now known
+            self.lose("closed by the server" if error is None else str(error))
 
     def _answered(self, reply: Reply) -> None:
         if self.on_message is not None and isinstance(reply, list) and reply[:1] == [b"message"]:
@@ -272,12 +273,15 @@ class _Wire(asyncio.BufferedProtocol):
     """Hands bytes to its link. One buffer for all reads: a large read is not copied twice."""
 
     def __init__(self, link: Link) -> None:
+        self.opened = False
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._link = link
         self._buffer = bytearray(READ_BUFFER)
         # asyncio's TLS slices what it gets: a slice of a bytearray would be a copy, and the bytes read into it lost.
         self._view = memoryview(self._buffer)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.opened = True
         self._link.made(cast("asyncio.Transport", transport))
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - one size serves every read
@@ -287,7 +291,9 @@ class _Wire(asyncio.BufferedProtocol):
         self._link.received(self._buffer, nbytes)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._link.ended(exc)
+        self._link.ended(self, exc)
+        if not self.gone.done():
+            self.gone.set_result(None)
 
 
 def _new_reader() -> hiredis.Reader:

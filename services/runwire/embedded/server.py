@@ -173,7 +173,11 @@ class Server:
         return self.folder / "server.log"
 
     def kill(self) -> None:
-        """SIGKILL: what the kernel already has of the append-only file stays, nothing else is saved."""
+        """SIGKILL: what the kernel already has of the append-only file stays, nothing else is saved.
+
+        With `everysec` and a slow disk that may be without the last two seconds: the server puts off its writes while
+        an fsync runs.
+        """
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from helpers import left_out
+from helpers import left_out, wait_until
 from runwire.broker.connection import Link, LinkLost, ServerError, open_link, outcome_of
 from runwire.embedded.server import FolderInUse, Server
 from runwire.errors import ServerUnfit, SettingInvalid
@@ -163,8 +163,25 @@ async def test_a_power_loss_is_a_cut_of_the_append_only_file(own_server: Server)
         await link.call("SET", "lost", "1")
     with pytest.raises(RuntimeError):
         own_server.truncate_aof(1)
+    # While a slow fsync runs, the server may put off writing for up to 2 s what it has answered already.
+    file = own_server.aof_file()
+    assert file is not None
+    await wait_until(lambda: b"lost" in file.read_bytes(), "the server has written what it answered")
     own_server.kill()
     assert own_server.truncate_aof(1) == 1
     own_server.restart()
     async with await open_link(own_server.url) as link:
         assert await link.call("MGET", "kept", "lost") == [b"1", None]
+
+
+async def test_a_link_may_connect_again_at_once(server: Server) -> None:
+    link = await open_link(server.url)
+    for _ in range(20):
+        waiting = link.send_many([("BLPOP", "{none}:no-such-list", 0)])
+        link.lose("given up")
+        with pytest.raises(LinkLost, match="given up"):
+            await waiting
+        await link.connect()
+        assert await link.call("PING") == b"PONG"
+    await link.close()
+    assert not link.connected

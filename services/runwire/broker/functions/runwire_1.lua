@@ -10,6 +10,7 @@
   - Functions carry `allow-oom`: a full server refuses producers, while reading on, committing and trimming make room.
   - Lists that a caller may make long are never unpacked (Lua's limit is 7,999 values), and numbers become text only by
     `int` (Lua writes 1e+14 otherwise).
+  - It is one file, because it is loaded, compared and released as one.
   - This code never changes once released: another protocol is another library, `runwire_2`, deployed before its callers.
 
   A lease is a hash without TTL, so that an epoch never repeats: o owner nonce, e epoch, x expiry in ms, a owners that
