@@ -5,13 +5,12 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from runwire.grammar import endings, normalize
+from runwire.grammar.fields import ENFORCERS_OWN
 from runwire.grammar.input import Input
 from runwire.grammar.run import Run
 from runwire.grammar.state import Mode, State
 from runwire_schemas.raw import Failure
 from runwire_schemas.record import ADMIN_SRC, ENFORCER_SRC, Malformed
-
-ENFORCERS_OWN: Final = frozenset(("timeout", "quarantine"))
 
 Phase = Literal["gap", "call", "tools", "idle", "suspended"]
 
@@ -32,7 +31,7 @@ def misplaced(x: Input) -> str | None:
     if src == ADMIN_SRC:
         return f"{ADMIN_SRC} may only ask for redrive"
     if src == ENFORCER_SRC and x.type not in ENFORCERS_OWN:
-        return f"{ENFORCER_SRC} may only write {' and '.join(sorted(ENFORCERS_OWN))}"
+        return f"{ENFORCER_SRC} may only write {' and '.join(ENFORCERS_OWN)}"
     if src != ENFORCER_SRC and x.type in ENFORCERS_OWN:
         return f"only {ENFORCER_SRC} may write {x.type}"
     return None
@@ -57,7 +56,10 @@ _IDS: Final = (("agentId", "agent_id"), ("threadId", "thread_id"), ("resourceId"
 def declare(state: State, x: Input) -> Mode:
     """The fields of a run's first record, if it is a run-start; returns the mode."""
     _adopt(state, x)
-    return "single-call" if x.tree.get("mode") == "single-call" else "agent-loop"
+    mode = x.tree.get("mode")
+    if mode is None:
+        return "agent-loop" if x.record.call is None else "single-call"
+    return "single-call" if mode == "single-call" else "agent-loop"
 
 
 def _restart(run: Run, x: Input) -> None:

@@ -117,6 +117,9 @@ CONTROL: Final[Mapping[str, tuple[Field, ...]]] = {
     "quarantine": (Field("record", "string"),),
 }
 
+ENFORCERS_OWN: Final = ("timeout", "quarantine")
+PRODUCERS_OWN: Final = tuple(name for name in CONTROL if name not in ENFORCERS_OWN)
+
 _TYPES: Final[Mapping[JsonType, tuple[type, ...]]] = {
     "string": (str,),
     "number": (int, float),

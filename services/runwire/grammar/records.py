@@ -37,8 +37,7 @@ def acceptable(record: Record | Malformed) -> tuple[str, ...]:
     if isinstance(record, Malformed):
         return ("a well-formed record",)
     if record.kind == "control":
-        own = record.src == ENFORCER_SRC
-        return tuple(name for name in fields.CONTROL if (name in control.ENFORCERS_OWN) == own)
+        return fields.ENFORCERS_OWN if record.src == ENFORCER_SRC else fields.PRODUCERS_OWN
     return tuple(f"{name} with a call" for name in agent.TYPES)
 
 

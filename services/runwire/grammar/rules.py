@@ -184,12 +184,12 @@ def expected(view: View, x: Input, broken: Broken) -> tuple[str, ...]:
         "chunk-after-terminal": ("nothing",),
         "call-interleaved": () if view.state.call is None else (f"call {view.state.call.id}",),
         "undecodable": ("a UTF-8 JSON object with a string `type`",),
-        "unknown-type": tuple(fields.CONTROL if x.record.kind == "control" else fields.RAW),
+        "unknown-type": fields.PRODUCERS_OWN if x.record.kind == "control" else tuple(fields.RAW),
         "unknown-kind": tuple(fields.REASONS if x.type == "finish" else fields.BLOCKS),
     }
     found = by_code.get(broken.rule.code)
     if found is not None:
         return found
     if x.record.kind != "provider":
-        return tuple(fields.CONTROL) if x.record.kind == "control" else agent.TYPES
+        return fields.PRODUCERS_OWN if x.record.kind == "control" else agent.TYPES
     return tables.legal(view.call, usage_optional=view.usage_optional)

@@ -1,0 +1,72 @@
+"""What is stored of a run: its version, its size, and that it needs nothing of the process that wrote it."""
+
+import msgspec
+import pytest
+
+from runwire.grammar import Limits, RunMachine
+from runwire.grammar.state import STATE_VERSION, StateUnreadable
+from unit.grammar.story import USAGE, Story, finish, loop, result, start, text, text_block, tool, tool_block
+
+
+def test_a_state_of_another_version_is_not_guessed_at() -> None:
+    story = Story()
+    story.write(start())
+    fields = msgspec.msgpack.decode(story.machine.blob())
+    assert fields[0] == STATE_VERSION
+    blob = msgspec.msgpack.encode([STATE_VERSION + 1, *fields[1:], "later"])
+    with pytest.raises(StateUnreadable, match="version 2"):
+        RunMachine("r", Limits(), blob)
+
+
+def test_text_is_never_kept() -> None:
+    story = Story()
+    story.write(start())
+    story.all(text("x" * 1000) for _ in range(300))
+    assert len(story.machine.blob()) < 200
+
+
+def test_the_state_does_not_grow_with_the_run() -> None:
+    story = loop(Story(Limits(answered_calls=20)))
+    sizes: list[int] = []
+    for number in range(1000, 1300):
+        name = str(number)
+        story.all([*text_block(), *tool_block(index=1, id=name), *result(name, index=2)], call=name)
+        story.all([USAGE, finish("tool_calls")], call=name)
+        sizes.append(len(story.machine.blob()))
+    assert story.codes == []
+    # Only the counters grow by a digit.
+    assert max(sizes[100:]) <= sizes[100] + 12
+
+
+def test_a_tombstone_is_small() -> None:
+    story = Story()
+    story.all([*tool_block('{"a":"' + "x" * 5000 + '"}'), USAGE, finish()])
+    assert story.machine.finished
+    assert len(story.machine.blob()) < 150
+
+
+def test_argument_text_is_joined_when_it_is_stored() -> None:
+    story = Story()
+    story.all([start(0, "tool_use"), tool("{", name="f")])
+    story.all(tool("x" * 10) for _ in range(500))
+    assert len(story.machine.blob()) < 5_300
+    story.reload()
+    story.write(finish("error"))
+    assert story.of("tool-error")[0]["error"]["argsText"] == "{" + "x" * 5000
+
+
+def test_hostile_ids_and_metadata_are_bounded() -> None:
+    story = loop()
+    for number in range(40):
+        story.all(
+            [start(number, "tool_use"), tool("", number, "x" * 90_000 + str(number), name="f", gemini="y" * 90_000)]
+        )
+        if story.codes:
+            break
+    assert story.codes == ["too-many-open"]
+    assert number < 20
+
+
+def test_a_run_that_does_not_exist_has_no_state() -> None:
+    assert RunMachine("r", Limits()).blob() == b""
+    assert not RunMachine("r", Limits(), b"").exists
