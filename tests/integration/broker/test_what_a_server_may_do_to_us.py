@@ -16,7 +16,7 @@ from runwire.broker.functions import Committed
 from runwire.broker.library import load_library
 from runwire.embedded.server import Server
 
-CUTS = 8
+CUTS = 25
 
 
 @pytest.fixture
@@ -91,10 +91,13 @@ async def test_a_full_server_refuses_producers_and_lets_consumption_make_room(ow
     await full(own.link, on=True)
     assert await refused(own.link.call("XADD", own.keys.raw, "*", "run", "r1")) == "OOM"
     assert (await own.take()).position == "0-0"
-    assert await own.commit(own.work(ids, writes("r1", 0, 3))) == Committed(3)
+    assert await own.commit(own.work(ids, writes("r1", 0, 3, deadline_ms=1))) == Committed(3)
     renewed = await functions.renew(own.link, own.keys, GROUP, own.me, own.epoch, TTL_MS)
     assert renewed == functions.Renewed("")
     assert (await functions.trim(own.link, own.keys, "raw", 0)).removed >= 900
+    await wait_until(lambda: functions.due(own.link, own.keys, 10), "the deadline of the run passes")
+    late = await functions.write_timeouts(own.link, own.keys, GROUP, own.me, own.epoch, [("r1", b"{}")], 60_000)
+    assert late == functions.Written(1)
     assert await functions.due(own.link, own.keys, 10) == []
     assert (await functions.beat(own.link, f"rw:members:{GROUP}", own.me, TTL_MS)).names == [own.me]
     await full(own.link, on=False)

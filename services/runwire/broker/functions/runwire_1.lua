@@ -337,7 +337,8 @@ end)
 
 --[[ rw_advance_1: move the position of a group whose effects lie outside this server, after they are there.
   KEYS lease, position. ARGV group, me, epoch, ttl_ms, prev, last, records.
-  Returns {OK}, {FENCED, owner, epoch} or {MOVED, position}. ]]
+  Returns {OK}, {FENCED, owner, epoch} or {MOVED, position}.
+  With last = prev it only counts records that can never be read, which proves nothing about the owner. ]]
 library('rw_advance_1', function(K, A)
   local ttl, records = whole(A[4]), whole(A[7])
   if #K ~= 2 or #A ~= 7 or not ttl or not records or not is_id(A[6]) then return bug('rw_advance_1') end
@@ -346,7 +347,8 @@ library('rw_advance_1', function(K, A)
   local p = call('HMGET', K[2], A[1], A[1] .. ':n')
   if p[1] ~= A[5] then return {'MOVED', p[1] or ''} end
   local count = int(consumed(p[2]) + records)
-  call('HSET', K[1], 'x', int(now() + ttl), 'a', '0')
+  call('HSET', K[1], 'x', int(now() + ttl))
+  if A[5] ~= A[6] then call('HSET', K[1], 'a', '0') end
   call('HSET', K[2], A[1] .. ':n', count, A[1], A[6])
   return {'OK'}
 end)
