@@ -61,10 +61,24 @@ class Trim:
     """Drops what every group has read and the horizon has passed; the answer also tells this group's lag."""
 
     every_s: ClassVar[float] = 1.0
+    # A partition where nothing was committed is looked at only so often: that keeps an idle deployment idle.
+    IDLE_ROUNDS: ClassVar[int] = 5
+
+    def __init__(self) -> None:
+        self._round = 0
+        self._seen: dict[int, str] = {}  # partition -> position at the last look
 
     async def run(self, spell: Spell) -> None:
-        """One call a partition and stream."""
-        await each(spell.desk.flowing(), partial(self._trim, spell))
+        """A few calls for each partition that moved, and for all of them now and then."""
+        self._round += 1
+        moved = [p for p in spell.desk.flowing() if self._due(p)]
+        await each(moved, partial(self._trim, spell))
+
+    def _due(self, partition: Partition) -> bool:
+        position = partition.lease.position
+        moved = self._seen.get(partition.number) != position or len(partition.backlog) > 0
+        self._seen[partition.number] = position
+        return moved or (self._round + partition.number) % self.IDLE_ROUNDS == 0
 
     async def _trim(self, spell: Spell, partition: Partition) -> None:
         desk, settings = spell.desk, spell.desk.settings

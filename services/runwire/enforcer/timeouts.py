@@ -1,10 +1,10 @@
 """Lets time end runs. The passing of a deadline enters the stream as a record: a log stays a function of records."""
 
-from functools import partial
 from typing import ClassVar, Final
 
 from runwire.broker import functions
-from runwire.broker.chores import Spell, each
+from runwire.broker.chores import Spell
+from runwire.broker.deadlines import due_everywhere
 from runwire.broker.leases import Event
 from runwire.broker.partition import Partition
 from runwire.enforcer.handler import RunHandler
@@ -25,14 +25,15 @@ class Timeouts:
         self._handler = handler
 
     async def run(self, spell: Spell) -> None:
-        """One call a partition when nothing is due."""
-        await each(spell.desk.flowing(), partial(self._look, spell))
+        """One write when nothing is due."""
+        flowing = [(p, p.generation) for p in spell.desk.flowing()]
+        due = await due_everywhere(spell.link, [p.keys for p, _ in flowing], DUE_LIMIT)
+        for (partition, generation), runs in zip(flowing, due, strict=True):
+            if runs and partition.generation == generation and partition.flowing:
+                await self._end(spell, partition, runs)
 
-    async def _look(self, spell: Spell, partition: Partition) -> None:
+    async def _end(self, spell: Spell, partition: Partition, runs: list[str]) -> None:
         number = partition.number
-        runs = await functions.due(spell.link, partition.keys, DUE_LIMIT)
-        if not runs or not partition.flowing:
-            return
         due = await spell.worker.ask(
             partition,
             lambda: self._handler.unloaded(number, runs),

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from unittest.mock import patch
 
 import msgspec
 
@@ -29,8 +30,8 @@ class FatalHandler(RunHandler):
 
 
 def main() -> None:
-    app.RunHandler = FatalHandler  # type: ignore[misc]  # the seam of this test
-    app.run(msgspec.json.decode(sys.argv[1], type=Settings))
+    with patch.object(app, "RunHandler", FatalHandler):
+        app.run(msgspec.json.decode(sys.argv[1], type=Settings))
 
 
 if __name__ == "__main__":

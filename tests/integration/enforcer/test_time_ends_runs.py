@@ -69,9 +69,10 @@ async def test_a_run_is_not_ended_for_the_time_nobody_watched(server: Server, pr
     opened = Keys(prefix).partition(0).open
 
     async def overdue() -> bool:
+        seconds: Any
         seconds, _ = await link.call("TIME")  # type: ignore[misc]
-        score = await link.call("ZSCORE", opened, RUN)
-        return float(score) < int(seconds) * 1000  # type: ignore[arg-type]
+        score: Any = await link.call("ZSCORE", opened, RUN)
+        return bool(float(score) < int(seconds) * 1000)
 
     await wait_until(overdue, "the deadline passed with nobody there", 6.0)
     node: Node

@@ -65,7 +65,7 @@ async def second_has_worked(second: Node, link: Link, settings: Settings, runs: 
         log = await log_of(link, settings, runs[number])
         return log if len(log) > before + 5 else None
 
-    return await wait_until(more, "a partition of the newcomer goes on", 3.0)  # type: ignore[return-value]
+    return await wait_until(more, "a partition of the newcomer goes on", 3.0)
 
 
 async def wait_for_log(link: Link, settings: Settings, run: str, count: int) -> None:
