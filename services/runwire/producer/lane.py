@@ -27,8 +27,6 @@ class Lane:
         self.keys = keys
         self.queue = PartitionQueue(partitions, options, kept)
         self.lag = 0
-        # The last batch of this lane was refused because the server had no memory for it.
-        self.memory_full = False
         self.lag_checked_at = float("-inf")
         self._options = options
         self._turns: deque[_Turn] = deque()

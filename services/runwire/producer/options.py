@@ -17,6 +17,8 @@ class ProducerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     # One MULTI/EXEC. More records in one do not make it faster; a larger one would hold up the server's other clients.
     batch_records: int = 500
     batch_bytes: int = _MIB
+    # All batches that are on their way together, at least one: what a reply waits for has to be sent first.
+    flight_bytes: int = 4 * _MIB
     # How long a record may wait for others. A record that follows no other one within this time does not wait at all.
     linger: float = 0.002
 
@@ -49,8 +51,10 @@ class ProducerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     backoff_min: float = 0.05
     backoff_max: float = 1.0
     connect_timeout: float = 2.0
-    # A reply that takes longer is taken for lost. The slowest batch measured took 0.3 s.
+    # A reply that takes longer is taken for lost. The slowest batch measured took 0.3 s. Bytes that are on their way
+    # are given time to travel on a line as slow as this; else a slow line would lose every reply and never get on.
     command_timeout: float = 2.0
+    slowest_line: int = _MIB
     # How long a start waits for a deployment that is being started at the same moment.
     start_timeout: float = 5.0
 
@@ -64,8 +68,11 @@ class ProducerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         for name in self.__struct_fields__:
             if getattr(self, name) < 0:
                 raise SettingInvalid(f"{name} is below 0")
-        if min(self.batch_records, self.batch_bytes, self.timeout, self.command_timeout, self.connect_timeout) <= 0:
-            raise SettingInvalid("batch_records, batch_bytes and the timeouts must be above 0")
+        if (
+            min(self.batch_records, self.batch_bytes, self.slowest_line, self.command_timeout, self.connect_timeout)
+            <= 0
+        ):
+            raise SettingInvalid("batch_records, batch_bytes, slowest_line and the timeouts must be above 0")
         if self.backoff_min > self.backoff_max:
             raise SettingInvalid("backoff_min is above backoff_max")
 

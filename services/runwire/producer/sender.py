@@ -66,6 +66,7 @@ class Sender:
         self._hold_until = float("-inf")
         self._full_logged_at = float("-inf")
         self._full: set[Lane] = set()
+        self._flying = 0
         self._backoff = Backoff(options.backoff_min, options.backoff_max)
         self._full_backoff = Backoff(options.backoff_min, options.backoff_max)
 
@@ -78,6 +79,11 @@ class Sender:
     def replaying(self) -> bool:
         """A new connection has not got everything again yet."""
         return any(lane.queue.replaying for lane in self.lanes.values())
+
+    @property
+    def memory_full(self) -> bool:
+        """The server refused something for want of memory, and has not taken it yet."""
+        return bool(self._full)
 
     def touch(self, lane: Lane) -> None:
         """Something of this lane may be due."""
@@ -107,7 +113,7 @@ class Sender:
 
     def _adopt(self, session: Session) -> None:
         now = self._loop.time()
-        self._link, self._server, self._lost = session.link, session.server, None
+        self._link, self._server, self._lost, self._flying = session.link, session.server, None, 0
         self._good_at = self._checked_at = now
         self.trouble = None
         for lane in self.lanes.values():
@@ -157,7 +163,11 @@ class Sender:
                 continue
             checks = lane.lag_checked_at + self._options.lag_every
             if due is not None and max(due, self._hold_until) <= now:
-                group.batches.append((lane, lane.queue.next(now)))
+                # Otherwise the next answer makes room.
+                if not self._flying or self._flying < self._options.flight_bytes:
+                    batch = lane.queue.next(now)
+                    self._flying += batch.size
+                    group.batches.append((lane, batch))
             elif due is not None:
                 times.append(max(due, self._hold_until))
             if (due is None or due <= now) and checks <= now:
@@ -182,7 +192,8 @@ class Sender:
             parts.append(pack(*ASK_IDENTITY))
         self.replayed += sum(batch.count for _, batch in group.batches if batch.acknowledged)
         try:
-            future = link.send_packed(b"".join(parts), group.replies)
+            limit = self._options.command_timeout + self._flying / self._options.slowest_line
+            future = link.send_packed(b"".join(parts), group.replies, limit=limit)
         except LinkLost as error:
             self._fail_link(str(error))
             return
@@ -199,6 +210,7 @@ class Sender:
         if error is not None:
             self._fail_link(str(error))
             return
+        self._flying -= sum(batch.size for _, batch in group.batches)
         replies, at = done.result(), 0
         for lane, batch in group.batches:
             self._settle(lane, replies[at : at + batch.count + 2], batch)
@@ -217,14 +229,13 @@ class Sender:
         outcome = outcome_of(replies, batch.count)
         match outcome:
             case Stored():
-                lane.memory_full = False
                 self._full.discard(lane)
                 self._good()
                 lane.queue.acknowledge(self._good_at)
                 lane.settle()
             case Full(reason):
                 lane.queue.hold_back()
-                lane.memory_full, self.trouble = True, reason
+                self.trouble = reason
                 self._full.add(lane)
                 self._wait_for_memory(reason)
             case Unusable(reason):

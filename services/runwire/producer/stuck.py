@@ -17,7 +17,7 @@ def why_stuck(lane: Lane, sender: Sender, options: ProducerOptions) -> PublishEr
             partition=lane.number,
             lag=lane.lag,
         )
-    if lane.memory_full:
+    if sender.memory_full:
         return BackPressure(
             f"The server has had no memory for partition {lane.number} for {options.timeout:g} s "
             f"({trouble}): start enforcers, or give it more memory. {kept}.",

@@ -111,6 +111,8 @@ class Feed:
     def rewind(self) -> None:
         """The connection was lost: what was not handed out is read again, because the server may have lost it."""
         if not self.over:
+            # Perhaps the last page was too large for the line: begin with little.
+            self.page_size = 1
             self._queue.clear()
             self._bytes = 0
             self.seq, self._last = self._delivered_seq, self._delivered

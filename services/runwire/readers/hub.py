@@ -72,6 +72,8 @@ class Hub:
         self._largest = _FIRST_SIZE
         self._refusals = 0
         self._partitions = 1
+        # Whether this connection ever told anything about a run: one that only opens is as good as none.
+        self._answered = False
 
     def add(self, feed: Feed, wait: float) -> Subscription:
         """Follow a run, waiting for it `wait` seconds if it is not there."""
@@ -124,15 +126,19 @@ class Hub:
         while True:
             link: Link | None = None
             try:
+                self._answered = False
                 link, self._partitions = await self._connect()
-                away_since = None
-                backoff.reset()
-                self._look_again()
+                if away_since is not None:
+                    self._look_again()
                 await self._serve(link)
             except (LinkLost, DeploymentMissing) as error:
-                away_since = loop.time() if away_since is None else away_since
-                self._give_up(error, loop.time(), away_since)
                 log.info("not connected: %s", error)
+                if self._answered or away_since is None:
+                    away_since = loop.time()
+                if self._answered:
+                    backoff.reset()
+                else:
+                    self._give_up(error, loop.time(), away_since)
             finally:
                 if link is not None:
                     await link.close()
@@ -142,6 +148,8 @@ class Hub:
             await self._rest(idle if idle is None else min(backoff.delay(), idle))
 
     def _look_again(self) -> None:
+        # Perhaps the last read was too large for the line: begin with little.
+        self._largest = self._options.page_bytes
         for subscription in self._subscriptions:
             subscription.feed.rewind()
             subscription.look_at = float("-inf")
@@ -191,7 +199,8 @@ class Hub:
                 ("XREVRANGE", key, "+", "-", "COUNT", 1),
             ]
         size = 5
-        replies = await link.call_many(commands)
+        replies = await link.call_many(commands, limit=self._options.page_timeout)
+        self._answered = True
         for at, subscription in enumerate(subscriptions):
             self._looked(subscription, replies[at * size : (at + 1) * size])
 
@@ -213,7 +222,8 @@ class Hub:
 
     async def _page(self, link: Link, behind: list[Subscription]) -> None:
         commands = [("XRANGE", self._key(s), f"({s.feed.seq}-0", "+", "COUNT", s.feed.page_size) for s in behind]
-        for subscription, reply in zip(behind, await link.call_many(commands), strict=True):
+        replies = await link.call_many(commands, limit=self._options.page_timeout)
+        for subscription, reply in zip(behind, replies, strict=True):
             if isinstance(reply, ServerError):
                 # The next look tells what is wrong.
                 _raise_passing(reply)

@@ -31,9 +31,13 @@ class ReaderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     backoff_min: float = 0.05
     backoff_max: float = 1.0
     connect_timeout: float = 2.0
+    # A reply that takes longer is taken for lost; a page may have to travel on a slow line.
     command_timeout: float = 2.0
+    page_timeout: float = 10.0
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             if getattr(self, name) <= 0:
                 raise SettingInvalid(f"{name} must be above 0")
+        if self.block >= self.command_timeout:
+            raise SettingInvalid("block is not below command_timeout: an idle read would look like a lost connection")

@@ -140,6 +140,8 @@ def test_pages_grow_for_small_chunks_and_shrink_for_large_ones() -> None:
     assert one.page_size == 200
     one.take_page([entry(193, b"x" * 4000)], 200)
     assert (one.behind, one.page_size) == (False, 2)
+    one.rewind()
+    assert one.page_size == 1, "a page that was too large for the line must not be asked for again"
 
 
 def test_read_ahead_is_bounded_in_chunks_and_bytes_and_resumes_at_half() -> None:

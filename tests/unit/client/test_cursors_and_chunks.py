@@ -2,9 +2,12 @@
 
 import pytest
 
-from runwire.errors import CursorInvalid
+from runwire.errors import CursorInvalid, SettingInvalid
+from runwire.producer.options import ProducerOptions
 from runwire.readers.chunks import Chunk
 from runwire.readers.cursors import Cursor, cursor_text, parse_cursor
+from runwire.readers.options import ReaderOptions
+from runwire.settings import Settings
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,17 @@ def test_the_type_of_a_chunk(data: bytes, kind: str) -> None:
     chunk = Chunk("1", 1, 1, data)
     assert chunk.type == kind
     assert chunk.json()["type"] == kind
+
+
+def test_options_that_contradict_each_other_are_refused() -> None:
+    for wrong in ({"block": 3.0}, {"queue_chunks": 0}):
+        with pytest.raises(SettingInvalid):
+            ReaderOptions(**wrong)
+    for wrong in ({"backoff_min": 2.0}, {"linger": -1.0}, {"batch_records": 0}):
+        with pytest.raises(SettingInvalid):
+            ProducerOptions(**wrong)
+
+
+def test_a_producers_options_follow_the_settings_of_the_process() -> None:
+    options = ProducerOptions.from_settings(Settings(linger_ms=7, max_lag_records=5, replay_window_s=2.5))
+    assert (options.linger, options.max_lag_records, options.replay_window) == (0.007, 5, 2.5)
