@@ -11,6 +11,7 @@ from runwire.broker.desk import Desk
 from runwire.broker.leases import Event, State
 from runwire.broker.membership import assign
 from runwire.broker.partition import ISOLATE_AT, Partition
+from runwire.errors import LinkLost
 
 # A batch that is older than this is stuck, not slow (the slowest commit measured took 0.3 s): others may have it.
 STALL_S: Final = 10.0
@@ -24,14 +25,17 @@ SUSPECT_FIELD: Final = "t"  # of the lease hash: the record that an owner of an 
 class Keeper:
     """Owns every change of a lease."""
 
-    def __init__(self, desk: Desk, link: Link, wake_intake: Callable[[], None]) -> None:
+    def __init__(self, desk: Desk, link: Link, nudges: Link, wake_intake: Callable[[], None]) -> None:
         self._desk = desk
         self._link = link
+        self._nudges = nudges
         self._wake_intake = wake_intake
         self._want: Mapping[int, str] = {}
         self._ttl_ms = round(desk.settings.lease_ttl_s * 1000)
         self._nudged = False
         self._settled = asyncio.Event()
+        self._wishes: set[int] = set()  # partitions that are ours by right and held by another, as the other was told
+        self._announce_wishes = False
         self.members: list[str] = []
 
     async def run(self) -> None:
@@ -43,6 +47,8 @@ class Keeper:
             self._desk.turned_at = clock()
             full = self._nudged or clock() >= next_beat
             if full:
+                if not self._nudges.connected:
+                    raise LinkLost("the subscription to the nudge channel was lost")
                 self._nudged = False
                 next_beat = clock() + self._desk.settings.renew_s
                 await self._beat()
@@ -101,7 +107,7 @@ class Keeper:
         now = asyncio.get_running_loop().time()
         if partition.idle or lease.state is State.HALTED:
             lease.progress_at = now
-            if partition.isolated and partition.flowing and now - lease.taken_at > IDLE_S:
+            if (lease.attempts or partition.isolated) and partition.flowing and now - lease.taken_at > IDLE_S:
                 await self._absolve(partition)
         elif now - lease.progress_at > STALL_S:
             desk.observer.say("partition-stalled", partition.number, seconds=round(now - lease.progress_at, 1))
@@ -192,40 +198,54 @@ class Keeper:
         ]
         if wanted:
             await asyncio.gather(*(self._take(p) for p in wanted))
+        if self._announce_wishes:
+            self._announce_wishes = False
+            await self.announce()
 
     async def _take(self, partition: Partition) -> None:
-        desk, lease = self._desk, partition.lease
+        desk = self._desk
         outcome = await functions.take(self._link, partition.keys, desk.stream, desk.group, desk.me, self._ttl_ms)
         match outcome:
-            case functions.Taken():
-                lease.taken(
-                    outcome.epoch, outcome.position, outcome.count, outcome.attempts, asyncio.get_running_loop().time()
-                )
-                partition.taken()
             case functions.Held():
-                lease.seen_free(0.0, free=False)
-                return
+                partition.lease.seen_free(0.0, free=False)
+                self._wish(partition.number)
+            case functions.Taken():
+                self._wishes.discard(partition.number)
+                # Before anything is read: afterwards the position moves on.
+                if outcome.lost:
+                    await self._count_trimmed(partition, outcome)
+                if outcome.attempts >= ISOLATE_AT:
+                    suspect = await self._link.call("HGET", partition.keys.lease(desk.group), SUSPECT_FIELD)
+                    partition.suspect = suspect.decode() if isinstance(suspect, bytes) else ""
+                self._begin(partition, outcome)
             case _:
                 assert_never(outcome)
-        desk.observer.say("partition-taken", partition.number, epoch=lease.epoch, position=lease.position)
-        if lease.attempts >= ISOLATE_AT:
-            key = partition.keys.lease(desk.group)
-            suspect = await self._link.call("HGET", key, SUSPECT_FIELD)
-            partition.suspect = suspect.decode() if isinstance(suspect, bytes) else ""
-        if outcome.lost:
-            await self._count_trimmed(partition, outcome.lost)
+
+    def _begin(self, partition: Partition, taken: functions.Taken) -> None:
+        lease = partition.lease
+        now = asyncio.get_running_loop().time()
+        lease.taken(taken.epoch, taken.position, taken.count + taken.lost, taken.attempts, now)
+        # Of a stream that was made anew nobody knows how many records went with the old one.
+        lease.trimmed_unread += max(taken.lost, int(taken.reset))
+        partition.taken()
+        self._desk.observer.say("partition-taken", partition.number, epoch=lease.epoch, position=lease.position)
         self._wake_intake()
 
-    async def _count_trimmed(self, partition: Partition, lost: int) -> None:
-        """Somebody else trimmed records that nobody had read: say so once, and let the count be exact again."""
-        desk, lease = self._desk, partition.lease
-        lease.trimmed_unread += lost
-        desk.alarms.append((partition.number, alarm("records-trimmed-unread", f"{lost} records", lease.position, lost)))
+    def _wish(self, number: int) -> None:
+        """The owner finds the wish when it renews. Tell it to do so now, once."""
+        if number not in self._wishes:
+            self._wishes.add(number)
+            self._announce_wishes = True
+
+    async def _count_trimmed(self, partition: Partition, taken: functions.Taken) -> None:
+        """Somebody else removed records that nobody had read: say so, and let the count be exact again."""
+        desk, at, lost = self._desk, taken.position, taken.lost
+        evidence = alarm("records-trimmed-unread", f"{lost} records", at, lost)
+        await functions.write_alarm(self._link, partition.keys, evidence, desk.settings.evidence_max)
         await functions.advance(
-            self._link, partition.keys, desk.stream, desk.group, desk.me, lease.epoch, self._ttl_ms,
-            prev=lease.position, last=lease.position, records=lost,
+            self._link, partition.keys, desk.stream, desk.group, desk.me, taken.epoch, self._ttl_ms,
+            prev=at, last=at, records=lost,
         )  # fmt: skip
-        lease.count += lost
 
     async def _write_alarms(self) -> None:
         desk = self._desk

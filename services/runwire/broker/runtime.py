@@ -84,10 +84,13 @@ class Node:
         await self._first_check()
         self._task = asyncio.create_task(self._serve(), name="runwire node")
         ready = asyncio.create_task(self._ready.wait())
-        await asyncio.wait((ready, self._task), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((ready, self._task), timeout=FIRST_CONNECTION_S, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
         if self._task.done():
             await self._task
+        elif not self._ready.is_set():
+            await self.abandon()
+            raise LinkLost(f"the server was lost before this node could join: {self._problem}")
 
     async def wait(self) -> None:
         """Until the node has drained. Raises what ended it otherwise."""
@@ -202,7 +205,7 @@ class Node:
             await self._check(leases)
             intake = Intake(desk, reads, errands)
             worker = Worker(desk, commits)
-            keeper = self._keeper = Keeper(desk, leases, intake.wake)
+            keeper = self._keeper = Keeper(desk, leases, nudges, intake.wake)
             await nudges.subscribe(desk.keys.nudge(desk.group), keeper.nudge)
             spell = Spell(desk, errands, worker)
             async with asyncio.TaskGroup() as tasks:

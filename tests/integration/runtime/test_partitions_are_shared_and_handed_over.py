@@ -76,6 +76,17 @@ async def wait_for_log(link: Link, settings: Settings, run: str, count: int) -> 
     assert await log_of(link, settings, run) == [b'{"n":%d}' % n for n in range(1, count + 1)]
 
 
+async def test_who_joins_is_served_at_once(server: Server, prefix: str) -> None:
+    settings = quick_settings(server.url, prefix, lease_ttl_s=20.0, renew_s=6.0)
+    async with running(settings, floor()) as first:
+        began = time.monotonic()
+        async with running(settings, floor()) as second:
+            await wait_until(lambda: len(second.status().held) == 2, "the newcomer owns its share", 5.0)
+            # Neither the beat (6 s) nor the lease was waited for: a wish is announced.
+            assert time.monotonic() - began < 2.0
+            assert held(first, second) == ALL
+
+
 async def test_who_leaves_hands_over_at_once(server: Server, prefix: str) -> None:
     settings = quick_settings(server.url, prefix, lease_ttl_s=10.0, renew_s=3.0)
     async with running(settings, floor()) as stays:
