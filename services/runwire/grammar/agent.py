@@ -1,6 +1,6 @@
 """Agent chunks: so far the four that adapters send beside the raw chunks of a call. They are passed on inside its step.
 
-The machine of the other agent chunks replaces `TYPES` and `unsupported`; the rules here stay.
+The machine of the other agent chunks replaces `TYPES`, `WITHOUT_CALL` and `unsupported`; the rules here stay.
 """
 
 from collections.abc import Mapping
@@ -22,18 +22,18 @@ _REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "raw": (),
 }
 TYPES: Final = tuple(_REQUIRED)
+WITHOUT_CALL: Final = (
+    f"agent chunks are not supported yet, except {', '.join(TYPES)} with the `call` that they belong to"
+)
 
 _ENVELOPE: Final = ("type", "runId", "from", "payload")
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def unsupported(x: Input) -> str | None:
-    """Why an agent record is refused as a whole, or None."""
-    known = ", ".join(TYPES)
-    if x.record.call is None:
-        return f"agent chunks are not supported yet, except {known} with the `call` that they belong to"
+    """Why an agent record of a call is refused as a whole, or None."""
     if x.fault is None and x.type not in _REQUIRED:
-        return f"agent chunks of type {x.type} are not supported yet, only {known}"
+        return f"agent chunks of type {x.type} are not supported yet, only {', '.join(TYPES)}"
     return None
 
 

@@ -27,9 +27,14 @@ _UNNUMBERED: Final = (ENFORCER_SRC, ADMIN_SRC)
 
 def invalid(run: Run, x: Input) -> str | None:
     """Why the record is no record of this run's sources, or None. Too large a body is left to its own rule."""
-    if x.record.kind == "provider" or len(x.record.body) > size_limit(run.limits, x.record):
+    record = x.record
+    if record.kind == "provider":
         return None
-    return control.misplaced(x) if x.record.kind == "control" else agent.unsupported(x)
+    if record.kind == "agent" and record.call is None:
+        return agent.WITHOUT_CALL
+    if len(record.body) > size_limit(run.limits, record):
+        return f"{ADMIN_SRC} may only ask for redrive" if record.src == ADMIN_SRC else None
+    return control.misplaced(x) if record.kind == "control" else agent.unsupported(x)
 
 
 def acceptable(record: Record | Malformed) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ def opened(limits: Limits | None = None) -> Story:
         (b"no JSON", {}, "single-call"),
         ({"type": "run-start"}, {"kind": "control", "call": None}, "agent-loop"),
         ({"type": "run-start", "mode": "single-call"}, {"kind": "control", "call": None}, "single-call"),
+        ({"type": "run-start"}, {"kind": "control", "call": "c1"}, "single-call"),
         ({"type": "raw", "payload": {}}, {"kind": "agent"}, "single-call"),
     ],
 )
@@ -119,6 +120,8 @@ def test_a_refused_record_behind_a_gap_uses_up_its_seq_when_the_gap_is_filled() 
         ({"type": "redrive"}, {"kind": "control", "call": None}, "redrive is not supported yet"),
         ({"type": "redrive"}, {"kind": "control", "call": None, "src": "~admin"}, "redrive is not supported yet"),
         (HEARTBEAT, {"kind": "control", "call": None, "src": "~admin"}, "~admin may only"),
+        (b"x" * 2**21, {"kind": "control", "call": None, "src": "~admin"}, "~admin may only"),
+        (b"x" * 2**24, {"kind": "agent", "call": None}, "not supported yet"),
         ({"type": "timeout", "phase": "idle", "after": "1-0"}, {"kind": "control", "call": None}, "only ~enforcer"),
         ({"type": "quarantine", "record": "1-0"}, {"kind": "control", "call": None}, "only ~enforcer"),
     ],
