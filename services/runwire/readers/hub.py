@@ -42,7 +42,7 @@ class Subscription:
         self.look_at = float("-inf")
         self.full = False
         # Partition count and attempt that the key was made for, and the key.
-        self.log = (0, 0, b"")
+        self.log: tuple[int, int, bytes] = (0, 0, b"")
         self._ready: asyncio.Future[None] | None = None
 
     async def wait(self) -> None:
