@@ -49,6 +49,10 @@ async def repeat(chore: Chore, spell: Spell) -> None:
         except Exception as error:  # noqa: BLE001 - a chore that fails must not stop the records
             failures += 1
             spell.desk.observer.say("chore-failed", chore=type(chore).__name__, error=error, failures=failures)
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            # redis-py answers a cancellation in the middle of connecting with an error of its own: a drain that came
+            # then waited for this chore for ever.
+            raise asyncio.CancelledError
         await asyncio.sleep(chore.every_s * min(2**failures, LONGEST_PAUSE))
 
 
