@@ -66,11 +66,15 @@ class Reader:
             raise SettingInvalid("wait is below 0")
         return self._follow(Feed(run_id, parse_cursor(after), self.options), wait)
 
-    async def runs(self, limit: int = 100) -> list[RunView]:
-        """The runs that began last, newest first. Raises LinkLost, DeploymentMissing and what `run` raises."""
+    async def runs(self, limit: int = 100, since_ms: int = 0) -> list[RunView]:
+        """The runs that began last, not before `since_ms` (since 1970), newest first, at most `limit`.
+
+        Raises LinkLost, DeploymentMissing, PartitionMismatch, WireMismatch and ServerUnfit, as `evidence` and `status`.
+        """
         opened = await self._connect()
         async with opened.link as link:
-            return await list_runs(link, self.keys, opened.partitions, limit)
+            found = await list_runs(link, self.keys, opened.partitions, limit)
+        return [run for run in found if run.started_ms >= since_ms]
 
     async def evidence(self, run_id: str | None = None, limit: int = 100) -> list[Evidence]:
         """The newest evidence, oldest of it first; of one run if it is named."""
