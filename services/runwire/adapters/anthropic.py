@@ -38,7 +38,8 @@ STOP: Final[dict[str, StopKind]] = {
 }
 # Events that the SDK's stream helper derives from the wire's own (they repeat what was read), and `ping`.
 _PASSED_OVER: Final = frozenset({"text", "thinking", "citation", "signature", "input_json", "compaction", "ping"})
-_META: Final = ("stop_sequence", "stop_details", "container", "context_management", "service_tier")
+# Members of a message and its delta that are read, or say nothing. All others are facts about the response.
+_READ: Final = frozenset({"type", "id", "model", "role", "content", "stop_reason", "usage", "delta", "message", "p"})
 _SURE: Final = 2**53
 _NULL: Final = msgspec.Raw(b"null")
 
@@ -124,9 +125,8 @@ class Anthropic(WireAdapter):
     def _about(self, members: Members) -> None:
         """What a message and its delta both tell: the stop reason, usage and facts about the response."""
         self._reason = text_of(members.get("stop_reason")) or self._reason
-        for name in _META:
-            raw = members.get(name)
-            if raw is not None and present(raw):
+        for name, raw in members.items():
+            if name not in _READ and present(raw):
                 self._call.meta[name] = compact(raw)
         self._usage(members.get("usage", _NULL))
 
@@ -148,10 +148,8 @@ class Anthropic(WireAdapter):
         self._counts.update({name: count for name, count in counts.items() if count is not None and 0 <= count < _SURE})
 
     def _message_stop(self, top: Members) -> None:
-        for name, raw in top.items():
-            # Bedrock's metrics lie here. The SDK's stream helper adds the message, which was read before.
-            if name not in ("type", "message", "p") and present(raw):
-                self._call.meta[name] = compact(raw)
+        # Bedrock's metrics lie here. The SDK's stream helper adds the message, which was read before.
+        self._about(top)
         self._blocks.close()
         counts = self._counts
         if "input" in counts and "output" in counts:

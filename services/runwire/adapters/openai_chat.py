@@ -29,6 +29,7 @@ from runwire.adapters.openai_wire import (
     UsageIn,
     decode_chunk,
     loose,
+    parts_of,
     usage_in,
 )
 from runwire.adapters.think import Kind, ThinkSplitter
@@ -164,14 +165,20 @@ class OpenAIChat(WireAdapter):
             self._text(choice.text)
         if choice.finish_reason:
             self._reason = choice.finish_reason
+        if choice.logprobs and any(present(raw) for raw in choice.logprobs.values()):
+            self._call.beside("raw", {"choice": b'{"logprobs":%s}' % compact(msgspec.json.encode(choice.logprobs))})
         if choice.content_filter_results is not UNREAD:
             self._beside.repeated("choice", "content_filter_results", bytes(choice.content_filter_results))
 
     def _delta(self, delta: Delta, parts: list[Part] | None) -> None:
         if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
             self._reasoning(delta)
-        if delta.content:
-            self._text(delta.content)
+        content = delta.content
+        if content:
+            if isinstance(content, str):
+                self._text(content)
+            else:
+                self._parts(parts_of(content))
         if parts:
             self._parts(parts)
         if delta.refusal:

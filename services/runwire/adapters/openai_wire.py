@@ -5,7 +5,7 @@ content as an array, an index as text, an object where a string belongs) is read
 and what has no place in the structs is handed out as extras, so that nothing is dropped.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -69,8 +69,17 @@ class Part(NamedTuple):
     raw: bytes = b""
 
 
+class PartIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Text or reasoning in a content array. Parts of other kinds have other members and are read member by member."""
+
+    type: Literal["text", "thinking"]
+    text: str | None = None
+    thinking: str | list["PartIn"] | None = None
+    closed: msgspec.Raw = UNREAD
+
+
 class Delta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    content: str | None = None
+    content: str | list[PartIn] | None = None
     tool_calls: list[ToolPart] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
@@ -93,12 +102,13 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delta: Delta | None = None
     text: str | None = None
     finish_reason: str | None = None
-    logprobs: None = None
+    logprobs: dict[str, msgspec.Raw] | None = None
     content_filter_results: msgspec.Raw = UNREAD
     native_finish_reason: msgspec.Raw = UNREAD
     seed: msgspec.Raw = UNREAD
     matched_stop: msgspec.Raw = UNREAD
     stop_reason: msgspec.Raw = UNREAD
+    token_ids: None = None
 
 
 class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,6 +121,7 @@ class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system_fingerprint: msgspec.Raw = UNREAD
     service_tier: msgspec.Raw = UNREAD
     provider: msgspec.Raw = UNREAD
+    stream_options: msgspec.Raw = UNREAD
     obfuscation: msgspec.Raw = UNREAD
     p: msgspec.Raw = UNREAD
     error: None = None
@@ -136,7 +147,7 @@ CHOICE_META: Final = ("native_finish_reason", "matched_stop", "stop_reason", "se
 # Members that hold nothing of the answer: padding, what every event repeats, and copies of what `delta` says.
 _READ: Final = ("id", "model", "created", "choices", "usage", "error")
 _SKIPPED: Final = frozenset({"object", "obfuscation", "p", *_READ, *META})
-_CHOICE_SKIPPED: Final = frozenset({"index", "delta", "text", "finish_reason", "message", *CHOICE_META})
+_CHOICE_READ: Final = frozenset({*Choice.__struct_fields__, "message"}) - {"token_ids"}
 _DELTA_READ: Final = frozenset(Delta.__struct_fields__) - {"audio", "annotations", "images"}
 
 
@@ -177,7 +188,7 @@ class _Loosener:
     def choice(self, members: dict[str, msgspec.Raw]) -> Choice:
         index = integer_of(members.get("index")) or 0
         for name, raw in members.items():
-            if name not in _CHOICE_SKIPPED and name != "content_filter_results" and _says(raw):
+            if name not in _CHOICE_READ and _says(raw):
                 self.extras.append(Extra(index, "choice", name, compact(raw)))
         inner = fields_of(members.get("delta", UNREAD))
         if inner is None and "text" not in members and "message" in members:
@@ -188,6 +199,7 @@ class _Loosener:
             delta=None if inner is None else self.delta(index, inner),
             text=self._string(index, "choice", "text", members),
             finish_reason=text_of(members.get("finish_reason")),
+            logprobs=fields_of(members.get("logprobs", UNREAD)),
             content_filter_results=members.get("content_filter_results", UNREAD),
         )
 
@@ -301,6 +313,19 @@ def _parts(raw: msgspec.Raw) -> list[Part]:
     if kind == "image_url" and (url := url_of(members)):
         return [Part("image", url)]
     return [Part("other", raw=compact(raw))]
+
+
+def parts_of(parts: list[PartIn]) -> list[Part]:
+    """The parts of a content array that had the usual shape."""
+    read: list[Part] = []
+    for part in parts:
+        if part.type == "text":
+            read.append(Part("text", part.text or ""))
+        elif isinstance(part.thinking, list):
+            read += [Part("thinking", inner.text) for inner in parts_of(part.thinking)]
+        else:
+            read.append(Part("thinking", part.thinking or ""))
+    return read
 
 
 def url_of(members: dict[str, msgspec.Raw]) -> str | None:

@@ -241,6 +241,19 @@ def test_all_that_usage_says_is_in_the_metadata() -> None:
     assert said["usage"] == {"input_tokens": 1, "output_tokens": 9, "inference_geo": "eu"}
 
 
+def test_facts_that_a_gateway_adds_are_kept() -> None:
+    delta = {
+        "type": "message_delta",
+        "delta": {"mood": "calm"},
+        "usage": {"output_tokens": 2},
+        "gateway": {"cost": 0.1},
+    }
+    seen = anthropic(message(delta, container={"id": "c"}))
+
+    said = seen.beside("response-metadata")[-1]["providerMetadata"]["anthropic"]
+    assert (said["mood"], said["gateway"], said["container"]) == ("calm", {"cost": 0.1}, {"id": "c"})
+
+
 # Ends
 
 
