@@ -9,7 +9,7 @@ from faststream.redis import RedisBroker
 
 from runwire.broker.connection import Link
 
-from .faststream_single import GROUP, INPUT, OUTPUT, Delta
+from .faststream_single import GROUP, INPUT, OUTPUT, QUIET, Delta
 from .figures import Sample, window
 from .ground import Ground
 from .processes import running
@@ -41,7 +41,7 @@ def faststream_rate(rates: list[float]) -> float:
 
 async def _message(url: str, link: Link) -> tuple[bytes, bytes]:
     """One message in FastStream's own format: it is published by FastStream and copied by us."""
-    async with RedisBroker(url, logger=None) as broker:
+    async with RedisBroker(url, logger=QUIET) as broker:
         await broker.publish(Delta(run="bench-00001", seq=1, text=delta_body().decode()), stream=SCRATCH)
     entries = cast("list[tuple[bytes, list[bytes]]]", await link.call("XRANGE", SCRATCH, "-", "+"))
     await link.call("DEL", SCRATCH)

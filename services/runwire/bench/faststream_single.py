@@ -3,6 +3,7 @@
 No logging of messages, and uvloop, so that it is measured at its best. Run as a module with RUNWIRE_REDIS_URL set.
 """
 
+import logging
 import os
 
 import uvloop
@@ -13,6 +14,10 @@ from pydantic import BaseModel
 INPUT = "faststream:input"
 OUTPUT = "faststream:output"
 GROUP = "faststream"
+
+# By default it logs two lines a message, which would be most of what is measured.
+QUIET = logging.getLogger("runwire.bench.faststream")
+QUIET.setLevel(logging.CRITICAL)
 
 
 class Delta(BaseModel):
@@ -29,7 +34,7 @@ class Chunk(BaseModel):
 
 
 def make_app(url: str) -> FastStream:
-    broker = RedisBroker(url, logger=None)
+    broker = RedisBroker(url, logger=QUIET)
 
     @broker.subscriber(stream=StreamSub(INPUT, group=GROUP, consumer="1"))
     @broker.publisher(stream=OUTPUT)

@@ -156,7 +156,7 @@ def test_content_of_every_role_is_legal_and_complete() -> None:
     for n, run in enumerate(RUNS):
         half = w.write(run, 0, "start", len(plan(run, 0, "start").records) // 2 or 1)
         w.producer(0, {run: half}, died=1.5)
-        role: Role = ("replace", "join", "abort")[n % 3]  # type: ignore[assignment]  # a tuple of literals
+        role: Role = ("replace", "join", "abort")[n % 3]
         w.producer(1, {run: w.write(run, 1, role)}, role)
     w.time_out_open_runs()
     w.settle()
