@@ -41,6 +41,7 @@ _PASSED_OVER: Final = frozenset({"text", "thinking", "citation", "signature", "i
 # Members of a message and its delta that are read, or say nothing. All others are facts about the response.
 _READ: Final = frozenset({"type", "id", "model", "role", "content", "stop_reason", "usage", "delta", "message", "p"})
 _SURE: Final = 2**53
+_MANY: Final = 64
 _NULL: Final = msgspec.Raw(b"null")
 
 
@@ -127,15 +128,16 @@ class Anthropic(WireAdapter):
         self._reason = text_of(members.get("stop_reason")) or self._reason
         for name, raw in members.items():
             if name not in _READ and present(raw):
-                self._call.meta[name] = compact(raw)
+                self._call.remember(name, compact(raw))
         self._usage(members.get("usage", _NULL))
 
     def _usage(self, raw: msgspec.Raw) -> None:
         """Counts are totals so far: a later one replaces the earlier one of its name, one left out leaves it."""
         members = fields_of(raw) or {}
         if members:
-            self._said.update(members)
-            self._call.meta["usage"] = compact(msgspec.json.encode(self._said))
+            # At most what one report holds: names are the provider's to choose.
+            self._said = {**self._said, **members} if len(self._said) < _MANY else members
+            self._call.remember("usage", compact(msgspec.json.encode(self._said)))
         said = usage_in(members)
         details = said.output_tokens_details
         counts = {

@@ -18,6 +18,8 @@ MAX_OPEN_TOOLS: Final = 200
 # A provider's message or word is cut here: it is for people to read.
 MAX_MESSAGE: Final = 16 * 1024
 MAX_CODE: Final = 256
+# Facts about one response that are kept until its end: real ones have about ten.
+MAX_FACTS: Final = 64
 # Arguments may wait 64 KiB for their call's name.
 MAX_NAMELESS: Final = 48 * 1024
 
@@ -31,7 +33,7 @@ class Call(Writer):
     def __init__(self, provider: str) -> None:
         super().__init__(provider)
         self.usage: Usage | None = None
-        self.meta: dict[str, bytes] = {}  # what the provider said about the response, for its metadata at the end
+        self._facts: dict[str, bytes] = {}
         self.response_id = ""
         self._text: Block | None = None
         self._thinking: Block | None = None
@@ -231,6 +233,13 @@ class Call(Writer):
         if said:
             self.beside("response-metadata", said, named=False)
 
+    def remember(self, name: str, value: bytes) -> None:
+        """A fact about the response (JSON) for its metadata at the end; the last value of a name counts."""
+        if name in self._facts or len(self._facts) < MAX_FACTS:
+            self._facts[name] = value
+        else:
+            self.beside("raw", {"fact": b"{%s:%s}" % (quote(name), value)})
+
     def finish(self, kind: StopKind, raw: str) -> None:
         """A successful end: closes what is open, then usage, then `finish`. Nothing follows."""
         self._close_blocks()
@@ -275,9 +284,9 @@ class Call(Writer):
         if self.usage is not None:
             usage, self.usage = self.usage, None
             self.put(b'{"type":"usage","usage":%s}' % msgspec.json.encode(usage))
-        if self.meta:
-            meta, self.meta = self.meta, {}
-            inner = b",".join(quote(key) + b":" + value for key, value in meta.items())
+        if self._facts:
+            facts, self._facts = self._facts, {}
+            inner = b",".join(quote(key) + b":" + value for key, value in facts.items())
             said = {"id": quote(self.response_id)} if self.response_id else {}
             said["providerMetadata"] = b"{%s:{%s}}" % (quote(self.provider), inner)
             self.beside("response-metadata", said, named=False)

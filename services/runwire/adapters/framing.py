@@ -104,9 +104,9 @@ class Framed:
         if self._framer is not None:
             self._framer.feed(data, events)
             return
-        self._head += data
         # A long first line is looked at again only when it may have ended.
         looked = len(self._head) < _FIRST_LOOKS or b"\n" in data
+        self._head += data
         if not (looked and self._chosen(events, over=False)) and len(self._head) > self._limit:
             raise TooLarge
 

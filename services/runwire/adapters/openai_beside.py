@@ -63,7 +63,7 @@ class Beside:
         for name in names:
             raw = members.get(name)
             if raw is not None and present(raw):
-                self._call.meta[name] = compact(raw)
+                self._call.remember(name, compact(raw))
 
     def image(self, url: str) -> None:
         """An image by its URL, which may hold it."""

@@ -4,6 +4,8 @@ from typing import Final, Literal
 
 _OPEN: Final = "<think>"
 _CLOSE: Final = "</think>"
+# White space before the tag is waited out up to here.
+_BLANK_BEFORE: Final = 256
 
 Kind = Literal["text", "thinking"]
 
@@ -36,7 +38,7 @@ class ThinkSplitter:
             self._state = "inside"
             self._held = start[len(_OPEN) :]
             return True
-        if _OPEN.startswith(start):
+        if _OPEN.startswith(start) and len(self._held) < _BLANK_BEFORE:
             return False
         self._state = "after"
         return True

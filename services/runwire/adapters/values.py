@@ -8,6 +8,7 @@ _OUTSIDE: Final = re.compile(rb'["{}\[\]]')
 _INSIDE: Final = re.compile(rb'["\\]')
 _WORD_END: Final = re.compile(rb"[\s,\]\[{]")
 _BETWEEN: Final = b" \t\r\n,"
+_VALUE: Final = re.compile(rb"[^ \t\r\n,]")
 
 
 class TooLarge(Exception):
@@ -32,7 +33,7 @@ class ValueFramer:
     @property
     def idle(self) -> bool:
         """Nothing has begun that is not over."""
-        return not self._buffer.strip(_BETWEEN) and not self._in_array
+        return not self._depth and not self._in_array and _VALUE.search(self._buffer) is None
 
     def feed(self, data: bytes, values: list[bytes]) -> None:
         """Appends the values that are complete. Raises TooLarge."""
@@ -55,9 +56,9 @@ class ValueFramer:
         return self._scan() if self._depth else self._begin()
 
     def _begin(self) -> bytes | None:
-        skipped = len(self._buffer) - len(self._buffer.lstrip(_BETWEEN))
-        del self._buffer[:skipped]
-        self._at = 0
+        if self._at == 0:
+            start = _VALUE.search(self._buffer)
+            del self._buffer[: len(self._buffer) if start is None else start.start()]
         if not self._buffer:
             return None
         first = self._buffer[0]
@@ -75,11 +76,13 @@ class ValueFramer:
         return b""
 
     def _word(self) -> bytes | None:
-        found = _WORD_END.search(self._buffer, 1)
+        found = _WORD_END.search(self._buffer, max(self._at, 1))
         if found is None:
+            self._at = len(self._buffer)
             return None
         word = bytes(self._buffer[: found.start()])
         del self._buffer[: found.start()]
+        self._at = 0
         return word
 
     def _scan(self) -> bytes | None:

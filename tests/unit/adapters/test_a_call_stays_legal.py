@@ -110,6 +110,19 @@ def test_what_was_kept_is_not_lost_when_nothing_else_comes() -> None:
     assert (seen.text, seen.finish) == ("", "content_filter")
 
 
+def test_more_facts_than_are_remembered_are_passed_on() -> None:
+    deltas = [{"type": "message_delta", "delta": {f"fact{n}": n}} for n in range(100)]
+
+    seen = anthropic(message(*deltas))
+
+    remembered = seen.beside("response-metadata")[-1]["providerMetadata"]["anthropic"]
+    passed_on = [kept["fact"] for kept in seen.beside("raw")]
+    assert len(remembered) == 64
+    assert {**remembered, **{name: value for fact in passed_on for name, value in fact.items()}}.keys() >= {
+        f"fact{n}" for n in range(100)
+    }
+
+
 def test_members_that_repeat_on_every_chunk_are_kept_once() -> None:
     results = [{"title": "A", "url": "https://a", "date": None}, {"title": "B", "url": "https://b"}]
     more: Json = {"citations": ["https://a", "https://b"], "search_results": results, "images": ["i"]}

@@ -1,6 +1,7 @@
 """SSE, NDJSON, a JSON array, or one JSON body over several lines: told by the first byte that is not blank."""
 
 import json
+import time
 
 import pytest
 
@@ -62,6 +63,20 @@ def test_an_answer_that_was_not_streamed_is_read_all_the_same() -> None:
     seen = accepted("openai-chat", json.dumps(whole, indent=1).encode())
 
     assert (seen.text, seen.finish) == ("Hello", "stop")
+
+
+def test_the_work_grows_with_the_body_not_with_its_square() -> None:
+    """A huge body in one piece, and a word and a value without end in small ones, are cut in a moment."""
+    many = ("[" + ",".join([LINES[0]] * 50_000) + "]").encode()
+    started = time.process_time()
+
+    assert len(Seen(run(adapter("openai-chat"), many)).text) == 50_000 * 3
+    for endless in (b"[" + b"x" * 3_000_000, b'{\n"a": "' + b"x" * 3_000_000, b"data: {}\n\n{" + b'"a":1,\n' * 300_000):
+        wire = adapter("openai-chat")
+        for at in range(0, len(endless), 1000):
+            wire.feed(endless[at : at + 1000])
+
+    assert time.process_time() - started < 8
 
 
 @pytest.mark.parametrize("body", [b"", b"   \n\n", b"data: \n\n", b": only a comment\n"])

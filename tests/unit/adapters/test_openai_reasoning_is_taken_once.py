@@ -105,7 +105,9 @@ def test_tags_may_be_cut_anywhere(size: int) -> None:
     assert _thought(pieces) == ("\nWhy <b>?</th\n", "\n\nBecause </think>.")
 
 
-@pytest.mark.parametrize("text", ["<thin", "<", "no tags", "a <think>b</think>", "", "  <thought>"])
+@pytest.mark.parametrize(
+    "text", ["<thin", "<", "no tags", "a <think>b</think>", "", "  <thought>", " " * 300 + "<think>"]
+)
 def test_what_is_no_tag_at_the_beginning_is_text(text: str) -> None:
     assert _thought(list(text)) == ("", text)
 
