@@ -168,10 +168,9 @@ def timed_out(run: Run, x: Input) -> None:
     silence = _silence(run)
     if silence.phase != phase or silence.after != after:
         return
-    held = run.state.held
     if phase == "suspended":
         endings.end(run, "suspension-expired", x.record.id)
-    elif phase == "idle" and held is not None and held.failure is None:
+    elif phase == "idle" and run.state.held is not None:
         endings.end(run, "done", x.record.id)
     else:
         endings.end(run, "run-idle-timeout", x.record.id)

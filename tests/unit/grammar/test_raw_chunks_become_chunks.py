@@ -147,6 +147,15 @@ def test_deltas_wait_for_the_name() -> None:
     assert story.of("tool-call")[0]["providerMetadata"] == {"google": 1}
 
 
+def test_a_tool_call_without_arguments_has_no_delta() -> None:
+    story = told(start(0, "tool_use"), tool("", name="f"), tool_end(""))
+    assert [type_ for type_, _ in payloads(story)] == [
+        "tool-call-input-streaming-start",
+        "tool-call-input-streaming-end",
+        "tool-call",
+    ]
+
+
 def test_a_tool_call_that_comes_whole_at_its_end() -> None:
     story = told(start(0, "tool_use"), tool_end('{"a":1}'))
     assert [type_ for type_, _ in payloads(story)] == [

@@ -399,7 +399,18 @@ def test_a_tombstone_recognizes_replayed_records() -> None:
     assert (story.codes, len(story.chunks)) == ([], 4)
     story.write(start())
     story.write(start(), call="c2")
-    assert story.codes == ["chunk-after-finish", "chunk-after-terminal"]
+    story.write(start(), src="~unwrap:parent")
+    assert story.codes == ["chunk-after-finish", "chunk-after-terminal", "run-author"]
+
+
+def test_the_tombstone_of_a_child_knows_its_author() -> None:
+    story = Story(run="~child")
+    story.control({"type": "run-start"}, src="~unwrap:parent")
+    story.control(RUN_END, src="~unwrap:parent")
+    story.reload()
+    story.write(start(), src="~unwrap:parent")
+    story.write(start(), src="p")
+    assert story.codes == ["chunk-after-terminal", "run-author"]
 
 
 # --- run-start -------------------------------------------------------------------------------------------------------

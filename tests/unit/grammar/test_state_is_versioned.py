@@ -67,6 +67,14 @@ def test_hostile_ids_and_metadata_are_bounded() -> None:
     assert number < 20
 
 
+def test_answered_calls_leave_their_room_to_others() -> None:
+    story = loop(Story(Limits(tool_bytes=500, answered_calls=2)))
+    for number in range(30):
+        id_ = f"{number:0100}"
+        story.all([*tool_block(id=id_), *result(id_), USAGE, finish()], call=str(number))
+    assert story.codes == []
+
+
 def test_a_run_that_does_not_exist_has_no_state() -> None:
     assert RunMachine("r", Limits()).blob() == b""
     assert not RunMachine("r", Limits(), b"").exists
