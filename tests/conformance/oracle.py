@@ -184,3 +184,23 @@ def same_arguments(ours: str, theirs: str) -> bool:
         return bool(msgspec.json.decode(ours or "{}") == msgspec.json.decode(theirs or "{}"))
     except msgspec.DecodeError:
         return ours == theirs
+
+
+# SDK streams ---------------------------------------------------------------------------------------------------------
+
+
+def openai_events(body: bytes) -> list[object]:
+    """What `chat.completions.create(stream=True)` hands out."""
+    with _client(body) as http, _quiet():
+        client = openai.OpenAI(api_key="none", base_url="http://provider.invalid/v1", http_client=http, max_retries=0)
+        return list(client.chat.completions.create(model="m", messages=[], stream=True))
+
+
+def anthropic_events(body: bytes) -> list[object]:
+    """What `messages.stream` hands out: the wire's events and those that the helper derives from them."""
+    with _client(body) as http, _quiet():
+        client = anthropic.Anthropic(
+            api_key="none", base_url="http://provider.invalid", http_client=http, max_retries=0
+        )
+        with client.messages.stream(model="m", max_tokens=1, messages=[]) as stream:
+            return list(stream)

@@ -1,0 +1,36 @@
+"""The events that a provider's SDK hands out give the same call as the bytes it read."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import anthropic
+import openai
+import pytest
+
+from conformance.oracle import anthropic_events, openai_events
+from conformance.recorded import Seen, as_sse, convert, files
+from runwire.adapters import adapter, feed_event
+
+RECORDED = files()
+READERS: dict[str, Callable[[bytes], list[object]]] = {"openai-chat": openai_events, "anthropic": anthropic_events}
+
+
+@pytest.mark.parametrize(("provider", "path"), RECORDED, ids=[path.name for _, path in RECORDED])
+def test_sdk_events_give_the_same_call(provider: str, path: Path) -> None:
+    try:
+        # The SDKs discard an event that no blank line closes, and some recorders leave out the last one.
+        events = READERS[provider](as_sse(provider, path) + b"\n\n")
+    except (openai.APIError, anthropic.APIError):
+        return  # an error in the stream: the SDK raises it, and its caller tells the producer
+    wire = adapter(provider)
+    emitted = [chunk for event in events for chunk in feed_event(wire, event)]
+    # The SDK hides `[DONE]`, which only a stream without finish_reason needs.
+    emitted += [*wire.feed_json(b"[DONE]"), *wire.close()]
+
+    seen, whole = Seen(emitted), Seen(convert(provider, [path.read_bytes()]))
+
+    for field in ("text", "reasoning", "tools", "executed", "usage", "finish", "kinds"):
+        assert getattr(seen, field) == getattr(whole, field), field
+    assert [chunk["payload"].keys() for chunk in seen.agent if chunk["type"] == "source"] == [
+        chunk["payload"].keys() for chunk in whole.agent if chunk["type"] == "source"
+    ]
