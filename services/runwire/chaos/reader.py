@@ -77,7 +77,7 @@ class Follower:
             if outcome in ("cursor-ahead", "log-expired"):
                 after = 0
             unknown = unknown + 1 if outcome == "run-unknown" else 0
-            if unknown == (1 if self.stopping.is_set() else TRIES):
+            if unknown >= (1 if self.stopping.is_set() else TRIES):
                 return
             await asyncio.sleep(_PAUSE_S)
 
