@@ -131,6 +131,12 @@ def test_a_streamed_tool_call() -> None:
     ]
 
 
+def test_a_wire_name_that_comes_with_the_end() -> None:
+    story = told(start(0, "tool_use"), tool("{}", name="f"), tool_end("{}", providerWireName="w"))
+    assert story.of("tool-call")[0]["providerMetadata"] == {"runwire": {"providerWireName": "w"}}
+    assert "providerMetadata" not in story.of("tool-call-delta")[0]
+
+
 def test_deltas_wait_for_the_name() -> None:
     story = told(start(0, "tool_use"), tool('{"a"'), tool("", gemini=1), tool(":2}"))
     assert payloads(story) == []
@@ -278,6 +284,15 @@ def test_a_tool_call_id_that_was_used_before_is_numbered() -> None:
     first, again = story.evidence
     assert (first.code, first.cls) == ("tool-call-id-renamed", "repaired")
     assert (again.count, again.body) == (1, None)
+
+
+def test_an_id_stays_numbered_when_its_first_use_is_forgotten() -> None:
+    story = loop(Story(Limits(answered_calls=2)))
+    story.all([*tool_block(), *result(), USAGE, finish()], call="1")
+    story.all([*tool_block(), USAGE, finish()], call="2")
+    story.all([*result("x", index=0), *result("y", index=1), USAGE, finish()], call="3")
+    story.all([*tool_block(), USAGE, finish()], call="4")
+    assert [call["toolCallId"] for call in story.of("tool-call")] == ["t1", "t1~2", "t1~3"]
 
 
 def test_a_numbered_id_never_meets_a_given_one() -> None:

@@ -170,6 +170,13 @@ def test_a_run_has_at_most_so_many_sources() -> None:
     assert story.codes == ["too-many-sources"] * 2
 
 
+def test_a_refused_record_makes_no_source_beyond_the_limit() -> None:
+    story = opened(Limits(sources=1))
+    story.agent({"type": "goal"}, src="q")
+    assert story.codes == ["record-invalid"]
+    assert list(story.machine.state.sources) == ["p"]
+
+
 def test_an_older_epoch_is_fenced() -> None:
     story = opened()
     story.control(HEARTBEAT, epoch=2)
@@ -349,6 +356,14 @@ def test_a_finished_run_refuses_and_counts() -> None:
     last = story.evidence[-1]
     assert (last.record, last.last_record) == (story.records[-4].id, story.records[-1].id)
     assert story.machine.seq == len(story.chunks)
+
+
+def test_refusals_before_the_end_count_too() -> None:
+    story = loop(Story(Limits(evidence_entries=3)))
+    story.all([{"type": "goal"}] * 2, kind="agent", call=None)
+    story.control(RUN_END)
+    story.all([start(), start()])
+    assert [evidence.body is None for evidence in story.evidence] == [False] * 3 + [True]
 
 
 def test_kept_bytes_are_bounded() -> None:
