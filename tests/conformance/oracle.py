@@ -109,12 +109,16 @@ def _openai_usage(said: Any) -> Usage | None:
         return None
     cached = said.prompt_tokens_details and said.prompt_tokens_details.cached_tokens
     written = said.prompt_tokens_details and getattr(said.prompt_tokens_details, "cache_write_tokens", None)
+    reasoning = said.completion_tokens_details and said.completion_tokens_details.reasoning_tokens
+    output = said.completion_tokens
+    if reasoning and said.total_tokens == said.prompt_tokens + output + reasoning:
+        output += reasoning
     return Usage(
         input_tokens=said.prompt_tokens - (cached or 0) - (written or 0),
-        output_tokens=said.completion_tokens,
+        output_tokens=output,
         cache_read_tokens=cached,
         cache_write_tokens=written,
-        reasoning_tokens=said.completion_tokens_details and said.completion_tokens_details.reasoning_tokens,
+        reasoning_tokens=reasoning,
     )
 
 

@@ -11,7 +11,8 @@ def usage_of(said: UsageIn) -> Usage | None:
     """None if one of the two counts is missing (null until the end, on some servers): that says nothing.
 
     `prompt_tokens` includes what was read from and written to a cache; both are taken out of it, never below 0.
-    `completion_tokens` is passed on as it is, although some gateways leave reasoning out of it.
+    Reasoning belongs inside the output. xAI reports it beside `completion_tokens`, and its own total says so; then
+    the two are one output. Without such a total `completion_tokens` is passed on as it is: nothing is guessed.
     """
     prompt, completion = count(said.prompt_tokens), count(said.completion_tokens)
     if prompt is None or completion is None:
@@ -20,12 +21,14 @@ def usage_of(said: UsageIn) -> Usage | None:
     # DeepSeek documents its own count as part of prompt_tokens; older streams have only that one.
     read = first(None if details is None else details.cached_tokens, said.prompt_cache_hit_tokens)
     written = None if details is None else count(details.cache_write_tokens)
+    reasoning = None if inner is None else count(inner.reasoning_tokens)
+    beside = reasoning is not None and count(said.total_tokens) == prompt + completion + reasoning
     return Usage(
         input_tokens=max(0, prompt - (read or 0) - (written or 0)),
-        output_tokens=completion,
+        output_tokens=completion + reasoning if beside and reasoning else completion,
         cache_read_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=None if inner is None else count(inner.reasoning_tokens),
+        reasoning_tokens=reasoning,
     )
 
 

@@ -68,6 +68,18 @@ def test_what_is_no_report_makes_no_usage(report: object) -> None:
             {"completion_tokens_details": {"reasoning_tokens": 6}},
             Usage(input_tokens=5, output_tokens=7, reasoning_tokens=6),
         ),
+        (
+            {"completion_tokens_details": {"reasoning_tokens": 20}, "total_tokens": 32},
+            Usage(input_tokens=5, output_tokens=27, reasoning_tokens=20),
+        ),
+        (
+            {"completion_tokens_details": {"reasoning_tokens": 20}, "total_tokens": 12},
+            Usage(input_tokens=5, output_tokens=7, reasoning_tokens=20),
+        ),
+        (
+            {"completion_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 12},
+            Usage(input_tokens=5, output_tokens=7, reasoning_tokens=0),
+        ),
         ({"num_cached_tokens": 64}, FIVE_SEVEN),
     ],
 )
