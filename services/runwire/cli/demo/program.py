@@ -30,10 +30,11 @@ from runwire.cli.demo.proof import (
 )
 from runwire.cli.demo.stage import Stage, stage_for, summary
 from runwire.cli.demo.streams import (
-    BROKEN_CHUNKS,
+    BROKEN_AFTER,
     BROKEN_RULE,
     BROKEN_RUN,
     Stream,
+    broken_chunks,
     recorded_streams,
     sample_streams,
 )
@@ -112,7 +113,7 @@ class Demo:
     async def _publish_broken(self, producer: "Producer") -> None:
         pace = Pace(1 / PACE_PER_S)
         async with producer.run(BROKEN_RUN) as run:
-            for body in BROKEN_CHUNKS:
+            for body in broken_chunks():
                 await pace.tick()
                 await run.send(body, call="1")
                 self._sent += 1
@@ -211,7 +212,7 @@ def _broken_stream(found: list[Finding]) -> list[Check]:
     others = sum(one.run != BROKEN_RUN and one.cls in {"fatal", "refused"} for one in seen)
     return [
         Check("the broken stream was stopped by its rule", BROKEN_RULE, stopped_by or "nothing"),
-        Check("what followed in the broken stream was refused", "1 record", f"{refused} record"),
+        Check("what followed in the broken stream was refused", f"{BROKEN_AFTER} records", f"{refused} records"),
         Check("violations and refusals of all other runs", "0", str(others)),
     ]
 

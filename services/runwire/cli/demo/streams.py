@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from runwire.cli.failures import CommandError
 from runwire.cli.sources import Event, events, opened
+from runwire.embedded import samples
 
 PROVIDERS: Final = ("anthropic", "openai-chat")
 # Recorded streams beside the samples: what fits on a screen.
@@ -15,16 +16,9 @@ MAX_RECORDED_BYTES: Final = 64 * 1024
 SUFFIXES: Final = frozenset({".sse", ".jsonl", ".json"})
 
 BROKEN_RUN: Final = "broken"
+# What must happen to the sample that breaks the grammar: the rule that stops it, and how many records come after.
 BROKEN_RULE: Final = "delta-without-block"
-# The last delta goes to a block that was never opened, as a provider with a lost event would send it.
-BROKEN_CHUNKS: Final = (
-    b'{"type":"block-start","index":0,"blockKind":"text"}',
-    b'{"type":"text-delta","index":0,"text":"Everything is fine, "}',
-    b'{"type":"text-delta","index":0,"text":"and then the provider "}',
-    b'{"type":"text-delta","index":0,"text":"loses an event: "}',
-    b'{"type":"text-delta","index":7,"text":"a delta for a block nobody opened."}',
-    b'{"type":"text-delta","index":0,"text":"Nobody must ever read this."}',
-)
+BROKEN_AFTER: Final = 2
 
 
 class Stream(NamedTuple):
@@ -38,11 +32,13 @@ class Stream(NamedTuple):
 
 def sample_streams() -> list[Stream]:
     """The hand-written samples that come with the package."""
-    with as_file(files("runwire.embedded") / "samples") as folder:
-        found = [_stream(path, provider) for provider in PROVIDERS for path in _files(folder / provider)]
-    if not found:
-        raise CommandError("the samples are missing from this installation", "install runwire again")
-    return found
+    with as_file(files(samples)) as folder:
+        return [_stream(folder / sample.file, sample.provider) for sample in samples.SAMPLES]
+
+
+def broken_chunks() -> list[bytes]:
+    """The raw chunks of the sample that breaks the grammar."""
+    return samples.BROKEN.read().splitlines()
 
 
 def recorded_streams(folder: Path) -> list[Stream]:
