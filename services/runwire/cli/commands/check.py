@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from runwire.cli.exits import Exit
-from runwire.cli.failures import CommandError, report
+from runwire.cli.failures import CommandError, report, say
 from runwire.cli.options import Choice, Provider
 from runwire.cli.sources import entries, opened, provider_of, run_id_of
 
@@ -47,6 +47,8 @@ def check(
             tally.code = tally.code or error.code
         verdict = tally.verdict(file)
         everything_ok = everything_ok and verdict.ok
+        if chunks and not verdict.ok:
+            say(f"runwire: {file} is not ok: {verdict.code}")
         if not chunks:
             sys.stdout.buffer.write(msgspec.json.encode(verdict) + b"\n")
             sys.stdout.buffer.flush()
