@@ -1,1 +1,1 @@
-"""One machine is enough: an embedded server, every node beside it, and what keeps them running."""
+"""A server and every node on one machine: what `runwire up`, the demo, the benchmark and the tests start."""
