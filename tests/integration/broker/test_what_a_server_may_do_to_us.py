@@ -41,6 +41,7 @@ def fits(world: World, position: str | None, done: list[tuple[str, int]]) -> int
     return dict(done)[position or "0-0"]
 
 
+# long: one story of cuts and restarts, which parts would only hide
 async def test_a_power_loss_leaves_whole_commits_only(own: World, own_server: Server, tmp_path: Path) -> None:
     """The append-only file cut at random offsets: after every restart the logs are what the position says."""
     done, chunks = [("0-0", 0)], 0

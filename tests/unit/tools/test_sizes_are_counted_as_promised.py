@@ -30,6 +30,8 @@ def function(lines: int, mark: str = "") -> str:
         (function(30), ""),
         (function(31), "f has 31 code lines, over 30"),
         (function(31, "  # long: a table"), ""),
+        (f"# long: a table\n{function(31)}", ""),
+        (f"# long: too far away\n\n{function(31)}", "f has 31 code lines, over 30"),
         (function(31, "  # long:"), "f has 31 code lines, over 30"),
         ("x = 1\n" * 300, ""),
         ("x = 1\n" * 301, "301 code lines, over 300"),
