@@ -1,6 +1,7 @@
 """The floor as a process: the enforcer's own partition runtime with the handler that does nothing. Run as a module."""
 
 import asyncio
+import gc
 import os
 import signal
 
@@ -25,4 +26,6 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    # As the enforcer does: a floor that collects more garbage would be no floor.
+    gc.set_threshold(50_000, 20, 100)
     uvloop.run(main())

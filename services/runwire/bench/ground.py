@@ -57,6 +57,12 @@ class Ground:
         commands = [("HGET", keys.partition(n).pos_raw, f"{ENFORCER_GROUP}:n") for n in range(PARTITIONS)]
         return [int(cast("bytes", reply or b"0")) for reply in await self.link.call_many(commands)]
 
+    async def owned(self, prefix: str) -> bool:
+        """Whether somebody has taken each partition."""
+        keys = Keys(prefix)
+        leases = [("HGET", keys.partition(n).lease(ENFORCER_GROUP), "o") for n in range(PARTITIONS)]
+        return all(await self.link.call_many(leases))
+
     async def read(self, prefix: str, written: list[int], child: Child) -> Reading:
         done = await self.progress(prefix)
         backlog = min(total - read for total, read in zip(written, done, strict=True))

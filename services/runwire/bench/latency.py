@@ -12,7 +12,7 @@ from .workload import RUNS
 
 SLOW_RATE: Final = 10.0
 # The first moments belong to connecting, to leases and to code that runs for the first time.
-WARM_UP_SHARE: Final = 0.2
+WARM_UP_S: Final = 2.0
 PING_EVERY_S: Final = 0.01
 
 
@@ -36,20 +36,20 @@ async def _measured(ground: Ground, prefix: str, seconds: float, rate: float) ->
         enforcer = stack.enter_context(running(("runwire", "enforcer"), environ, ground.folder / f"{prefix}-e.log"))
 
         async def ready() -> bool:
-            return bool(await ground.link.call("EXISTS", f"{prefix}:meta"))
+            return await ground.owned(prefix)
 
-        await ground.until(ready, "the enforcer has begun", enforcer)
+        await ground.until(ready, "the enforcer owns every partition", enforcer)
         listen = ("runwire.bench.listen", prefix, str(runs), str(file))
         reader = stack.enter_context(running(listen, environ, ground.folder / f"{prefix}-r.log"))
-        pace = ("runwire.bench.load", "pace", prefix, str(runs), str(seconds), str(rate))
+        pace = ("runwire.bench.load", "pace", prefix, str(runs), str(WARM_UP_S + seconds), str(rate))
         producer = stack.enter_context(running(pace, environ, ground.folder / f"{prefix}-p.log"))
         pings = asyncio.create_task(_pings(ground))
-        await asyncio.to_thread(producer.wait, seconds + 60)
+        await asyncio.to_thread(producer.wait, WARM_UP_S + seconds + 60)
         pings.cancel()
         for child in (enforcer, reader):
             child.check()
     values = [float(line) for line in file.read_text().split()]
-    result: dict[str, Any] = latency(values[int(len(values) * WARM_UP_SHARE) :])
+    result: dict[str, Any] = latency(values[int(WARM_UP_S * rate) :])
     await ground.clear(prefix)
     return {**result, "rate": round(rate, 1)}, await _result(pings)
 
