@@ -55,8 +55,8 @@ def build(settings: Settings) -> Enforcer:
 
     @contextlib.asynccontextmanager
     async def lifespan() -> AsyncGenerator[None]:
-        await node.start()
         try:
+            await node.start()
             yield
         finally:
             await node.drain()
@@ -112,17 +112,16 @@ def run(settings: Settings, health_port: int | None = None, *, json: bool = Fals
     """
     # Entries of a read are many small lists without cycles: at the usual 700, looking at them took 12 % of the time.
     gc.set_threshold(50_000, 20, 100)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner, contextlib.suppress(asyncio.CancelledError):
         runner.run(_run(settings, health_port, json=json, host=host))
 
 
 async def _run(settings: Settings, health_port: int | None, *, json: bool, host: str) -> None:
-    loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    started = _on_signals(stop)
     enforcer = build(settings)
     async with _probes(enforcer.app, health_port, host) as port, enforcer.app.start_lifespan_context():
+        started.set()
         _announce(enforcer.node, port, json=json)
         ended = asyncio.create_task(enforcer.node.wait())
         stopped = asyncio.create_task(stop.wait())
@@ -131,6 +130,20 @@ async def _run(settings: Settings, health_port: int | None, *, json: bool, host:
         if ended.done():
             await ended
         ended.cancel()
+
+
+def _on_signals(stop: asyncio.Event) -> asyncio.Event:
+    """SIGTERM and SIGINT ask for the drain, or for the end before the returned event says that the start is complete."""
+    loop, main, started = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
+
+    def end() -> None:
+        stop.set()
+        if not started.is_set() and main is not None:
+            main.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end)
+    return started
 
 
 @contextlib.asynccontextmanager
