@@ -16,6 +16,8 @@ _STRING_OR_SPACE: Final = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|[ \t\n\r]+', r
 # An unterminated string reaches to the end: otherwise each of its quotes would be tried as a new start.
 _STRING_OR_OTHER: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[^\[\]{}"]+', re.DOTALL)
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+# A pair, a half that has no other, any other escape: in the text, for a tree has lost what a later equal name replaced.
+_ESCAPE: Final = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F])|\\.")
 # Longer integers are slow to convert and beyond every bound; as a float they fail the same rules.
 _LONGEST_INT: Final = 20
 
@@ -39,11 +41,8 @@ def parse(data: bytes | str, depth: int = MAX_DEPTH) -> Json:
         tree: Json = json.loads(text, parse_int=_integer, parse_constant=_no_constant)
     except json.JSONDecodeError as fault:
         raise JsonFault(f"no JSON: {fault.msg} at character {fault.pos}") from None
-    if _SURROGATE.search(text):
-        try:
-            json.dumps(tree, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise JsonFault("an unpaired surrogate") from None
+    if _SURROGATE.search(text) and any(escape[1] for escape in _ESCAPE.finditer(text)):
+        raise JsonFault("an unpaired surrogate")
     return tree
 
 

@@ -52,6 +52,11 @@ def test_it_agrees_with_the_standard_library_or_is_stricter(data: bytes) -> None
         b'"\\ud800"',
         b'"\\ude00\\ud83d"',
         b'{"\\udfff":1}',
+        b'{"a":"\\ud800","a":1}',
+        b'{"a":{"\\ud800":2},"a":1}',
+        b'"\\\\\\ud800"',
+        b'"\\ud800\\\\udc00"',
+        b'"\\ud83d\\ud83d\\ude00"',
     ],
 )
 def test_what_is_no_json(data: bytes) -> None:
@@ -59,7 +64,7 @@ def test_what_is_no_json(data: bytes) -> None:
         parse(data)
 
 
-@pytest.mark.parametrize("text", [r'"\ud83d\ude00"', r'"\\ud800"', '"\U0001f600"', "1e400", "-0", "1" * 5000])
+@pytest.mark.parametrize("text", [r'"\ud83d\ude00\uD83D\uDE00"', r'"\u0041\"\\\\ud800"', r'"\\ud800"', '"\U0001f600"', "1e400", "-0", "1" * 5000])
 def test_what_is(text: str) -> None:
     parse(text)
 
