@@ -1,6 +1,7 @@
 """For every test: an environment without the developer's own settings, and a clear list of what was left out."""
 
 import os
+import signal
 
 import pytest
 
@@ -11,6 +12,9 @@ KEPT = ("RUNWIRE_CORPUS", "RUNWIRE_REQUIRE_ALL")
 def pytest_configure() -> None:
     for name in [name for name in os.environ if name.startswith("RUNWIRE_") and name not in KEPT]:
         del os.environ[name]
+    # A shell starts background jobs with SIGINT ignored, and so would be every process that a test wants to interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
