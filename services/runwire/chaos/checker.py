@@ -67,6 +67,8 @@ def _ends(history: History, replayed: Mapping[str, Replayed]) -> Iterator[Findin
     for run, log in history.stored.logs.items():
         if not any(b'"type":"finish"' in entry.data for entry in log):
             yield Finding("unended", run, f"its log of {len(log)} chunks has no finish")
+        elif run not in history.stored.announced:
+            yield Finding("lost", run, "it has ended, and no event says so")
     for run in sorted(history.stored.open):
         yield Finding("unended", run, "it still waits for a deadline")
     for run, result in replayed.items():

@@ -73,13 +73,17 @@ class LogEntry(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """The broker's data at the end. `expiry`: every key with its TTL in ms (-1: none). `open`: unfinished runs."""
+    """The broker's data at the end. `expiry`: every key with its TTL in ms (-1: none). `open`: unfinished runs.
+
+    `announced`: runs whose end was published as an event.
+    """
 
     raw: Mapping[int, Sequence[RawEntry]]
     logs: Mapping[str, Sequence[LogEntry]]
     partition_logs: Mapping[str, Sequence[bytes]]
     expiry: Mapping[str, int]
     open: frozenset[str]
+    announced: frozenset[str]
 
 
 class History(NamedTuple):

@@ -1,5 +1,6 @@
 """Everything the broker holds at the end, read once nothing writes any more."""
 
+import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, NamedTuple, cast
@@ -12,6 +13,7 @@ from runwire_schemas.keys import Keys, spec_of
 from .history import LogEntry, RawEntry, Stored
 
 PAGE: Final = 2000
+_EVENT_RUN: Final = re.compile(rb'"run":\s*"([^"]+)"')
 _Entries = list[tuple[bytes, list[bytes]]]
 
 
@@ -30,7 +32,18 @@ async def read_stored(link: Link, keys: Keys, partitions: int) -> Stored:
             packed = msgspec.msgpack.decode(named[b"d"], type=list[str])
             partition_logs[named[b"run"].decode()] += [chunk.encode() for chunk in packed]
         still_open |= {bytes(run).decode() for run in cast("list[bytes]", await link.call("ZRANGE", names.open, 0, -1))}
-    return Stored(raw, await _logs(link, keys, expiry), partition_logs, expiry, frozenset(still_open))
+    logs, announced = await _logs(link, keys, expiry), await _announced(link, keys)
+    return Stored(raw, logs, partition_logs, expiry, frozenset(still_open), announced)
+
+
+async def _announced(link: Link, keys: Keys) -> frozenset[str]:
+    """Runs whose end is in the events stream. Messages are JSON inside FastStream's own format."""
+    found: set[str] = set()
+    async for _, fields in entries_of(link, keys.events):
+        for value in fields:
+            if b"run.ended" in value and (run := _EVENT_RUN.search(value)):
+                found.add(run[1].decode())
+    return frozenset(found)
 
 
 async def entries_of(link: Link, stream: str) -> AsyncIterator[tuple[bytes, list[bytes]]]:

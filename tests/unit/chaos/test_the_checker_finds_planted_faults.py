@@ -46,6 +46,7 @@ class World:
         self.cuts: list[Cut] = []
         self.expiry: dict[str, int] = {"rw:meta": -1, "{rw:0}:raw": -1, "{rw:0}:lease:enforcer": -1}
         self.open: set[str] = set()
+        self.unannounced: set[str] = set()
         self.ms = START
 
     def write(self, run: str, generation: int, role: Role, count: int | None = None) -> int:
@@ -105,7 +106,8 @@ class World:
         return replay({PARTITION: self.raw}, LIMITS)
 
     def judge(self, faults: dict[FaultKind, int] | None = None) -> Verdict:
-        stored = Stored({PARTITION: self.raw}, self.logs, self.copies, self.expiry, frozenset(self.open))
+        announced = frozenset(self.logs.keys() - self.unannounced)
+        stored = Stored({PARTITION: self.raw}, self.logs, self.copies, self.expiry, frozenset(self.open), announced)
         happened = dict.fromkeys(FaultKind, 1) if faults is None else faults
         history = History(
             20.0, self.producers, self.sessions, self.cuts, happened, frozenset(FaultKind), stored, idle_ms=3000
@@ -222,6 +224,11 @@ def test_a_log_of_a_run_that_nobody_wrote_is_illegal(world: World) -> None:
     world.write(run_id(SEED, 9, 9), 0, "start")
     world.logs |= {run: [LogEntry("1-0", b"{}")] for run in world.replayed() if run not in world.logs}
     assert any(finding.sentence == "nobody wrote this run" for finding in world.judge().findings)
+
+
+def test_an_end_that_no_event_announces_is_a_lost_event(world: World, victim: str) -> None:
+    world.unannounced.add(victim)
+    assert [finding.counter for finding in world.judge().findings] == ["lost"]
 
 
 def test_a_log_without_finish_is_unended(world: World, victim: str) -> None:
