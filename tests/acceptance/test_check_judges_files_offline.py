@@ -134,6 +134,17 @@ def test_a_gap_that_is_filled_late_is_none(run: Run, tmp_path: Path) -> None:
     assert (done.code, done.json()["text_sha256"]) == (0, hashlib.sha256("Hello wörld".encode()).hexdigest())
 
 
+def test_the_id_of_a_record_is_its_line_number(run: Run, tmp_path: Path) -> None:
+    silence = {"type": "timeout", "phase": "call", "after": "2"}
+    timeout = {"kind": "control", "src": "~enforcer", "body": silence}
+    path = ndjson(tmp_path / "idle.ndjson", [*(provider(None, body) for body in GOOD[:2]), timeout])
+    done = run("check", "-p", "record", path)
+    assert (done.code, done.json()["code"], done.json()["finish"]) == (0, None, "error")
+    path = ndjson(tmp_path / "bad.ndjson", [provider(None, GOOD[0]), provider(None, {"type": "what"})])
+    chunks = run("check", "-p", "record", "--chunks", path).json_lines()
+    assert [chunk["payload"]["error"]["evidenceId"] for chunk in chunks if chunk["type"] == "error"] == ["2"]
+
+
 def test_a_record_body_keeps_its_bytes(run: Run, tmp_path: Path) -> None:
     """A number that no float can hold must come out as it went in."""
     path = tmp_path / "exact.ndjson"

@@ -131,7 +131,7 @@ def entries(
         if not declared:
             fields += [b"usage", event.usage.encode()]
             declared = True
-        yield b"%d-0" % event.line, fields
+        yield b"%d" % event.line, fields
 
 
 def _record_entries(stream: BinaryIO, file: str, run_id: str) -> Iterator[tuple[bytes, list[bytes]]]:
@@ -150,7 +150,7 @@ def _record_entries(stream: BinaryIO, file: str, run_id: str) -> Iterator[tuple[
         for name in ("kind", "call", "usage", "ts", "traceparent"):
             if (value := getattr(line, name)) is not msgspec.UNSET:
                 fields += [name.encode(), _field(value)]
-        yield b"%d-0" % number, fields if body is None else [*fields, b"body", body]
+        yield b"%d" % number, fields if body is None else [*fields, b"body", body]
 
 
 def _numbers(line: _Line, src: bytes, newest: dict[tuple[bytes, bytes], int]) -> list[bytes]:

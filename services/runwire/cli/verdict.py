@@ -106,7 +106,7 @@ def judge(
     show: Callable[[bytes], None] | None = None,
 ) -> None:
     """Feed all entries of one run; `show` gets every chunk. What `entries` raises passes through, the tally stays."""
-    entry_id = b"0-0"
+    entry_id = b"0"
     for count, (entry_id, fields) in enumerate(entries, 1):
         machine.feed(parse(entry_id, fields))
         if count % TAKE_EVERY == 0:
@@ -130,4 +130,4 @@ def _close_gap(machine: RunMachine, last_id: bytes) -> None:
     """
     if machine.parked and (body := machine.due()) is not None:
         fields = [b"run", machine.run_id.encode(), b"src", b"~enforcer", b"kind", b"control", b"body", body]
-        machine.feed(parse(b"%d-0" % (int(last_id.partition(b"-")[0]) + 1), fields))
+        machine.feed(parse(b"%d" % (int(last_id.partition(b"-")[0]) + 1), fields))

@@ -159,6 +159,11 @@ def stamp(record_id: str) -> tuple[int, int]:
     return (int(head) if head.isdecimal() else 0, int(tail) if tail.isdecimal() else 0)
 
 
+def _same_place(record_id: str, named: str) -> bool:
+    """Whether `named` means the record: as for the server, `3` is short for `3-0`."""
+    return named in (record_id, f"{record_id}-0", record_id.removesuffix("-0"))
+
+
 def timed_out(run: Run, x: Input) -> None:
     """The enforcer's timeout. Without effect if something came in between or the gap is filled."""
     after, phase = x.tree["after"], x.tree["phase"]
@@ -166,7 +171,7 @@ def timed_out(run: Run, x: Input) -> None:
         _gap_timed_out(run, str(after))
         return
     silence = _silence(run)
-    if silence.phase != phase or silence.after != after:
+    if silence.phase != phase or not _same_place(silence.after, str(after)):
         return
     if phase == "suspended":
         endings.end(run, "suspension-expired", x.record.id)
@@ -179,8 +184,8 @@ def timed_out(run: Run, x: Input) -> None:
 def _gap_timed_out(run: Run, after: str) -> None:
     for source in run.state.sources.values():
         first = next(iter(source.parked.values()), None)
-        if first is not None and first.id == after:
-            gap_is_final(run, source.last + 1, f"seq {source.last + 1} did not come in time", after)
+        if first is not None and _same_place(first.id, after):
+            gap_is_final(run, source.last + 1, f"seq {source.last + 1} did not come in time", first.id)
             return
 
 

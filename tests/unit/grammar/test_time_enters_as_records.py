@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from runwire.grammar import Limits
@@ -160,3 +161,19 @@ def test_ids_that_are_plain_numbers_have_no_clock_but_an_order() -> None:
     story.control(RUN_END)
     story.write(text("x"))
     assert story.reason == "error"
+
+
+@pytest.mark.parametrize("phase", ["call", "gap"])
+def test_a_timeout_may_name_a_record_by_a_number_alone(phase: str) -> None:
+    told = in_phase(phase)
+    for short in (True, False):
+        story = Story()
+        for record in told.records:
+            story.feed(msgspec.structs.replace(record, id=record.id.removesuffix("-0")) if not short else record)
+        last = told.records[-1].id
+        assert last.endswith("-0")
+        story.enforcer({"type": "timeout", "phase": phase, "after": last.removesuffix("-0")[:-1]})
+        assert not story.machine.finished
+        story.enforcer({"type": "timeout", "phase": phase, "after": last.removesuffix("-0") if short else last})
+        assert story.machine.finished
+        assert story.evidence == [] or story.evidence[0].record == story.records[len(told.records) - 1].id
