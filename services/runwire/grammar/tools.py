@@ -32,8 +32,8 @@ def no_room(view: View, part: ToolCallDelta | ToolUseBlock, block: Block) -> str
     state, limits = view.state, view.limits
     if not block.started and len(state.tools) >= limits.unanswered_calls:
         return f"{limits.unanswered_calls} tool calls are unanswered"
-    opened = view.call.blocks.values() if view.call is not None else ()
-    size = state.tool_size + sum(map(_block_size, opened)) + _part_size(part)
+    others = [other for other in view.call.blocks.values() if other is not block] if view.call is not None else []
+    size = state.tool_size + sum(_block_size(state, other) for other in others) + _size_with(state, block, part)
     if size <= limits.tool_bytes:
         return None
     return f"{size} bytes of ids, names and metadata of tool calls, the limit is {limits.tool_bytes}"
@@ -104,10 +104,19 @@ def _opaque_size(raw: msgspec.Raw | msgspec.UnsetType) -> int:
     return 0 if isinstance(raw, msgspec.UnsetType) else len(bytes(raw))
 
 
-def _part_size(part: ToolCallDelta | ToolUseBlock) -> int:
-    opaque = _opaque_size(part.gemini) if isinstance(part, ToolCallDelta) else 0
-    return len(part.id) + len(part.name or "") + len(part.provider_wire_name or "") + opaque
+def _block_size(state: State, block: Block) -> int:
+    """What an open block weighs. While its call is unanswered, id and name are counted there."""
+    named = 0 if block.out in state.tools else _size(block.id, block.name)
+    return named + len(block.wire or "") + len(block.google or b"") + block.waiting_size
 
 
-def _block_size(block: Block) -> int:
-    return len(block.id) + len(block.name) + len(block.wire or "") + len(block.google or b"")
+def _size_with(state: State, block: Block, part: ToolCallDelta | ToolUseBlock) -> int:
+    """What the block would weigh with what a delta or end says of its call. A plain delta adds nothing to it."""
+    named = 0 if block.out in state.tools else _size(block.id or part.id, block.name or part.name or "")
+    metadata = len(part.provider_wire_name or block.wire or "")
+    waiting, google = block.waiting_size, len(block.google or b"")
+    if isinstance(part, ToolCallDelta):
+        google = _opaque_size(part.gemini) or google
+        if not (block.name or part.name):
+            waiting += waiting_size(part)
+    return named + metadata + waiting + google

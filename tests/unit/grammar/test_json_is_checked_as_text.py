@@ -64,7 +64,10 @@ def test_what_is_no_json(data: bytes) -> None:
         parse(data)
 
 
-@pytest.mark.parametrize("text", [r'"\ud83d\ude00\uD83D\uDE00"', r'"\u0041\"\\\\ud800"', r'"\\ud800"', '"\U0001f600"', "1e400", "-0", "1" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    [r'"\ud83d\ude00\uD83D\uDE00"', r'"\u0041\"\\\\ud800"', r'"\\ud800"', '"\U0001f600"', "1e400", "-0", "1" * 5000],
+)
 def test_what_is(text: str) -> None:
     parse(text)
 

@@ -5,7 +5,7 @@ import pytest
 
 from runwire.grammar import Limits, RunMachine
 from runwire.grammar.state import STATE_VERSION, StateUnreadable
-from unit.grammar.story import USAGE, Story, finish, loop, result, start, text, text_block, tool, tool_block
+from unit.grammar.story import USAGE, Story, finish, loop, result, start, text, text_block, tool, tool_block, tool_end
 
 
 def test_a_state_of_another_version_is_not_guessed_at() -> None:
@@ -65,6 +65,37 @@ def test_hostile_ids_and_metadata_are_bounded() -> None:
             break
     assert story.codes == ["too-many-open"]
     assert number < 20
+
+
+def test_arguments_that_wait_for_their_names_share_a_bound() -> None:
+    story = Story()
+    for number in range(256):
+        story.all([start(number, "tool_use"), tool("x" * 60_000, number, id=str(number))])
+        if story.codes:
+            break
+        assert len(story.machine.blob()) < 2**22
+    assert story.codes == ["too-many-open"]
+    assert number == 2**20 // 60_000
+
+
+@pytest.mark.parametrize("hurry", [True, False])
+def test_a_plain_delta_or_end_adds_nothing_to_what_a_call_weighs(hurry: bool) -> None:
+    story = Story(Limits(tool_bytes=1_000))
+    story.machine.hurry = hurry
+    story.all([start(0, "tool_use"), tool("", id="i" * 600, name="n" * 400)])
+    story.all([tool("{", id="i" * 600), tool("}", id="i" * 600), tool_end("{}", id="i" * 600, name="n" * 400)])
+    assert story.codes == []
+    assert story.types[-1] == "tool-call"
+    story.all([start(1, "tool_use"), tool("", 1, id="j", name="f")])
+    assert story.codes == ["too-many-open"]
+
+
+def test_a_call_that_is_answered_before_its_end_keeps_its_weight() -> None:
+    story = Story(Limits(tool_bytes=1_000))
+    for number in range(4):
+        id_ = f"{number:0300}"
+        story.all([start(number, "tool_use"), tool("", number, id=id_, name="f"), *result(id_, index=100 + number)])
+    assert story.codes[0] == "too-many-open"
 
 
 def test_answered_calls_leave_their_room_to_others() -> None:
