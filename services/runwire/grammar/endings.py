@@ -5,7 +5,7 @@ from typing import Final, Literal, NamedTuple
 
 from runwire.grammar import normalize, steps, usage
 from runwire.grammar.input import Input
-from runwire.grammar.run import Run
+from runwire.grammar.run import Run, shown
 from runwire.grammar.state import Held, Source, State, Word
 from runwire_schemas.events import RunEnded, RunViolated
 from runwire_schemas.evidence import EvidenceClass
@@ -97,6 +97,7 @@ def violate(
     cls: EvidenceClass = "fatal",
 ) -> None:
     """A fatal rule is broken: evidence, then the end of the run."""
+    message = shown(message)
     run.note(code, cls, message, record, expected, x)
     run.violated = True
     run.events.append(

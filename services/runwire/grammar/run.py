@@ -14,6 +14,15 @@ from runwire_schemas.record import ENFORCER_SRC, Malformed, Record
 GRAMMAR_VERSION: Final = 1
 
 
+# Longer words in evidence are cut: they may quote what somebody made large on purpose, and the body is kept anyway.
+_SHOWN: Final = 500
+
+
+def shown(words: str) -> str:
+    """Words as they stand in evidence and in the run's `error` chunk."""
+    return words if len(words) <= _SHOWN else words[:_SHOWN] + "…"
+
+
 class Produced(NamedTuple):
     """What was produced since the last take: chunk k, counted from 1, has number `base_seq` + k."""
 
@@ -149,7 +158,7 @@ class Run:
             Evidence(
                 code=code,
                 cls=cls,
-                message=message,
+                message=shown(message),
                 record=record.id,
                 run=self.run_id,
                 attempt=self.state.attempt,
@@ -157,7 +166,7 @@ class Run:
                 epoch=None if unnumbered else record.epoch,
                 seq=None if unnumbered else record.seq,
                 call=None if known is None else known.call,
-                chunk_type=None if x is None else x.type,
+                chunk_type=None if x is None or x.type is None else shown(x.type),
                 block_index=index if index is not None and abs(index) < 2**53 else None,
                 expected=expected,
                 state_digest=sha256(self.blob()).hexdigest() if self.exists else None,
@@ -207,7 +216,7 @@ class Run:
             Evidence(
                 code=code,
                 cls=cls,
-                message=message,
+                message=shown(message),
                 record=first,
                 run=self.run_id,
                 attempt=self.state.attempt,

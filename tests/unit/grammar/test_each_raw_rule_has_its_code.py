@@ -338,3 +338,14 @@ def test_a_body_of_exactly_the_limit_passes() -> None:
     frame = len(json.dumps(text(""), separators=(",", ":")))
     story.write(text("x" * (2000 - frame)))
     assert story.codes == []
+
+
+def test_what_somebody_made_large_is_quoted_in_part() -> None:
+    story = Story()
+    story.write({"type": "x" * 900_000})
+    [found] = story.evidence
+    assert found.message.startswith("xxx")
+    assert found.chunk_type is not None
+    assert len(found.message) == len(found.chunk_type) == 501
+    assert found.body == story.records[0].body
+    assert len(story.raw[1]) < 800
