@@ -133,7 +133,7 @@ async def _run(settings: Settings, health_port: int | None, *, json: bool, host:
 
 
 def _on_signals(stop: asyncio.Event) -> asyncio.Event:
-    """SIGTERM and SIGINT ask for the drain, or for the end before the returned event says that the start is complete."""
+    """SIGTERM and SIGINT ask for the drain; until the returned event says that the start is complete, for the end."""
     loop, main, started = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
 
     def end() -> None:

@@ -9,6 +9,7 @@ from collections import deque
 from typing import ClassVar, Final, NamedTuple, cast
 
 from runwire.broker import functions
+from runwire.broker.alarms import alarm
 from runwire.broker.chores import Spell
 from runwire.broker.partition import Partition
 from runwire.broker.reading import Entry, entry_bytes
@@ -65,6 +66,7 @@ class Keeping:
         keys = job.partition.keys
         hold = await spell.link.call("HGET", keys.holds, f"{KEEP}{job.run}")
         if not isinstance(hold, bytes):
+            await self._incomplete(spell, job, "0 records are kept")
             return
         begin = hold.split(b" ")[0].decode()
         end = job.partition.lease.position
@@ -79,12 +81,21 @@ class Keeping:
                         break
                     mine.append(entry)
             done = len(page) < PAGE or room < 0
+            lapsed = done and not await spell.link.call("HEXISTS", keys.holds, f"{KEEP}{job.run}")
             if mine or done:
                 await self._keep(spell, job, mine, done=done)
+            if lapsed:
+                await self._incomplete(spell, job, "the first may be missing")
             if done:
                 return
             begin = f"({page[-1][0].decode()}"
             await asyncio.sleep(PAUSE_S)
+
+    async def _incomplete(self, spell: Spell, job: _Job, detail: str) -> None:
+        """The hold lapsed before the copy was done: raw records may have gone."""
+        if not job.void:
+            evidence = alarm("kept-incomplete", detail, job.partition.lease.position, run=job.run)
+            await functions.write_alarm(spell.link, job.partition.keys, evidence, spell.desk.settings.evidence_max)
 
     async def _keep(self, spell: Spell, job: _Job, entries: list[Entry], *, done: bool) -> None:
         desk, partition = spell.desk, job.partition

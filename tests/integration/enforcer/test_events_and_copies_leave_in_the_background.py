@@ -9,14 +9,14 @@ import msgspec
 from faststream.redis import BinaryMessageFormatV1, RedisBroker
 
 from helpers import wait_until
-from helpers.enforcing import Heard, bodies_of_run, crash, quick_settings, run_in, running, write
-from runwire.broker.chores import Chore
+from helpers.enforcing import Heard, bodies_of_run, crash, evidence_codes, quick_settings, run_in, running, write
+from runwire.broker.chores import Chore, Spell
 from runwire.broker.connection import Link
 from runwire.broker.functions import Commit
 from runwire.broker.runtime import Node
 from runwire.embedded.server import Server
 from runwire.enforcer.events import EventPublisher, Outbox, Publish
-from runwire.enforcer.handler import RunHandler
+from runwire.enforcer.handler import KEEP, RunHandler
 from runwire.enforcer.keeping import Keeping
 from runwire.enforcer.limits import limits_of
 from runwire.settings import Settings
@@ -169,6 +169,27 @@ async def test_an_heir_does_the_copy_that_was_not_done(server: Server, prefix: s
     async with running(settings, handler, chores=chores):
         await wait_until(lambda: _same(link, settings, "run", [*bodies[:10], BROKEN]), "copied by the heir")
         await wait_until(lambda: _no_holds(link, keys.holds), "let go")
+
+
+async def test_a_copy_that_came_too_late_is_said(server: Server, prefix: str, link: Link) -> None:
+    settings = quick_settings(server.url, prefix, partitions=1)
+    keys = Keys(prefix).partition(0)
+    handler = RunHandler(limits_of(settings), 1, clock=time.monotonic)
+
+    class Late(Keeping):
+        """Comes when trimming has already given up waiting."""
+
+        async def run(self, spell: Spell) -> None:
+            if await link.call("HDEL", keys.holds, f"{KEEP}run") or await link.call("XLEN", keys.evidence):
+                await super().run(spell)
+
+    async with running(settings, handler, chores=[Late(handler)]):
+        await write(link, settings, "run", [*bodies_of_run(5)[:3], BROKEN])
+
+        async def said() -> bool:
+            return "kept-incomplete" in await evidence_codes(link, settings, 0)
+
+        await wait_until(said, "evidence says that the copy is not complete")
 
 
 async def test_the_copy_of_a_run_is_bounded(server: Server, prefix: str, link: Link) -> None:
