@@ -11,6 +11,8 @@ from .processes import running
 from .workload import RUNS
 
 SLOW_RATE: Final = 10.0
+# At ten a second fewer samples than this would make the p99 a single accident.
+SLOW_S: Final = 20.0
 # The first moments belong to connecting, to leases and to code that runs for the first time.
 WARM_UP_S: Final = 2.0
 PING_EVERY_S: Final = 0.01
@@ -25,7 +27,7 @@ class Latencies(NamedTuple):
 async def latencies(ground: Ground, seconds: float, peak: float) -> Latencies:
     """At a fifth of the peak and at 10 records a second, beside a PING's of the same time."""
     fifth, pings = await _measured(ground, "fifth", seconds, peak / 5)
-    slow, _ = await _measured(ground, "slow", max(seconds, 2 * SLOW_RATE), SLOW_RATE)
+    slow, _ = await _measured(ground, "slow", max(seconds, SLOW_S), SLOW_RATE)
     return Latencies(fifth, slow, round(percentile(pings, 0.99), 3))
 
 
