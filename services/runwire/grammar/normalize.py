@@ -145,7 +145,7 @@ def tool_result(out: str, name: str, block: ToolResultBlock, *, orphan: bool) ->
         ("toolCallId", text(out)),
         ("toolName", text(name)),
         ("result", compact(bytes(block.content))),
-        ("isError", opt(block.is_error)),
+        ("isError", opt(block.is_error is True)),
         ("providerExecuted", b"true"),
         ("metadata", b'{"orphan":true}' if orphan else None),
     )

@@ -223,12 +223,16 @@ def test_arguments_that_are_no_object_make_a_bad_call(given: str) -> None:
     assert story.reason == "tool-calls"
 
 
-def test_a_tool_result() -> None:
-    block = b'{"kind":"tool_result","toolCallId":"t1","isError":false,"content":[ 1.0 ]}'
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [('"isError":true,', "true"), ('"isError":false,', "false"), ('"isError":null,', "false"), ("", "false")],
+)
+def test_a_tool_result(given: str, said: str) -> None:
+    block = b'{"kind":"tool_result","toolCallId":"t1",%s"content":[ 1.0 ]}' % given.encode()
     story = told(*tool_block(), start(1, "tool_result"), b'{"type":"block-end","index":1,"block":%s}' % block)
     assert payloads(story)[-1] == (
         "tool-result",
-        '{"toolCallId":"t1","toolName":"f","result":[1.0],"isError":false,"providerExecuted":true}',
+        f'{{"toolCallId":"t1","toolName":"f","result":[1.0],"isError":{said},"providerExecuted":true}}',
     )
 
 
@@ -238,7 +242,8 @@ def test_a_result_that_nobody_asked_for_is_an_orphan(more: dict[str, Any], name:
     assert payloads(story) == [
         (
             "tool-result",
-            f'{{"toolCallId":"t1","toolName":"{name}","result":null,"providerExecuted":true,"metadata":{{"orphan":true}}}}',
+            f'{{"toolCallId":"t1","toolName":"{name}","result":null,"isError":false,'
+            '"providerExecuted":true,"metadata":{"orphan":true}}',
         )
     ]
 
