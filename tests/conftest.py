@@ -6,7 +6,7 @@ import signal
 import pytest
 
 # Read by the tests themselves, never by Runwire.
-KEPT = ("RUNWIRE_CORPUS", "RUNWIRE_REQUIRE_ALL")
+KEPT = ("RUNWIRE_CORPUS", "RUNWIRE_REQUIRE_ALL", "RUNWIRE_TEST_IMAGE", "RUNWIRE_TEST_IMAGE_COMMAND")
 
 
 def pytest_configure() -> None:

@@ -12,8 +12,10 @@ import msgspec
 from runwire.errors import SettingInvalid, SettingUnknown
 
 PREFIX: Final = "RUNWIRE_"
-# Known to the tests only: where the corpus lies, and that nothing may be skipped.
-FOREIGN: Final = frozenset({"RUNWIRE_CORPUS", "RUNWIRE_REQUIRE_ALL"})
+# Known to the tests only: where the corpus lies, that nothing may be skipped, and an image to test on.
+FOREIGN: Final = frozenset(
+    {"RUNWIRE_CORPUS", "RUNWIRE_REQUIRE_ALL", "RUNWIRE_TEST_IMAGE", "RUNWIRE_TEST_IMAGE_COMMAND"}
+)
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=10 * 366 * 86_400)]
 Millis = Annotated[int, msgspec.Meta(ge=1, le=10 * 366 * 86_400_000)]
