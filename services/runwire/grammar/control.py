@@ -65,8 +65,6 @@ def declare(state: State, x: Input) -> Mode:
 def _restart(run: Run, x: Input) -> None:
     """Later in a run a run-start may only add ids that are absent; as the first of a leg its fields count."""
     state = run.state
-    if x.record.id == state.first:
-        return
     if state.suspended:
         _adopt(state, x)
         return

@@ -68,7 +68,6 @@ def close_blocks(run: Run) -> None:
         return
     for block in call.blocks.values():
         _cut(run, block)
-    call.closed.extend(call.blocks)
     call.blocks.clear()
 
 

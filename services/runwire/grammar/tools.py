@@ -59,7 +59,6 @@ def answer(state: State, limits: Limits, out: str, raw_id: str, name: str) -> No
     """A call has its answer (one that nobody asked for, too): it joins the last answered ones."""
     tool = state.tools.pop(out, None)
     if tool is None:
-        state.uses.setdefault(raw_id, 1)
         answered = Answered(raw_id, name)
     else:
         forget_args(state, tool)

@@ -32,9 +32,27 @@ def test_refusals_before_the_end_count_too() -> None:
     assert [evidence.body is None for evidence in story.evidence] == [False] * 3 + [True]
 
 
+def test_counting_goes_on_over_the_end() -> None:
+    story = loop(Story(Limits(evidence_entries=0)))
+    story.all([{"type": "goal"}] * 2, kind="agent", call=None)
+    story.control(RUN_END)
+    story.write(start())
+    counted = story.evidence[-1]
+    assert (counted.count, counted.record, counted.last_record) == (2, story.records[2].id, story.records[-1].id)
+
+
 def test_kept_bytes_are_bounded() -> None:
     story = ended(Limits(evidence_bytes=len(encoded(start()))))
     story.all([start(), start()], call="c2")
+    assert [evidence.body is None for evidence in story.evidence] == [False, True]
+
+
+def test_bytes_kept_before_the_end_count_too() -> None:
+    story = loop(Story(Limits(evidence_bytes=len(encoded(start())))))
+    story.agent({"type": "goal"}, call=None)
+    story.control(RUN_END)
+    story.reload()
+    story.write(start())
     assert [evidence.body is None for evidence in story.evidence] == [False, True]
 
 

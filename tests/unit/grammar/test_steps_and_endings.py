@@ -1,5 +1,6 @@
 """When a step is closed and in which order, and that every way to end a run is one sequence."""
 
+import json
 from typing import Any
 
 import pytest
@@ -29,6 +30,14 @@ def names(story: Story, *, after: int = 0) -> list[str]:
 
 
 # --- steps -----------------------------------------------------------------------------------------------------------
+
+
+def test_max_tokens_makes_only_its_own_steps_calls_unsafe() -> None:
+    story = loop()
+    story.all([*tool_block(id="old"), USAGE, finish("tool_calls")], call="1")
+    story.all([*tool_block(id="new"), USAGE, finish("max_tokens")], call="2")
+    story.control(RUN_END)
+    assert [error["toolCallId"] for error in story.of("tool-error")] == ["new"]
 
 
 def test_in_an_agent_loop_a_step_is_closed_by_the_next_call() -> None:
@@ -165,6 +174,25 @@ def test_a_held_failed_finish_decides(kind: str, body: Any, decides: bool) -> No
     assert story.types[-3] == expected
     assert story.of("error") == ([{"error": {"message": "broke"}}] if expected == "error" else [])
     assert story.of("abort") == ([{}] if expected == "abort" else [])
+
+
+@pytest.mark.parametrize("also", ["tools", "suspended"])
+def test_a_held_failed_finish_decides_every_timeout(also: str) -> None:
+    story = loop()
+    story.all([*(tool_block() if also == "tools" else text_block()), finish("error")])
+    if also == "suspended":
+        story.control(SUSPENDED)
+    story.wait()
+    assert json.loads(story.records[-1].body)["phase"] == also
+    assert story.of("error") == [{"error": {"message": "broke"}}]
+
+
+def test_a_violation_after_a_failed_finish_has_its_own_error() -> None:
+    story = loop()
+    story.all([*text_block(), finish("aborted")], call="1")
+    story.write(text("x"), call="2")
+    assert story.of("error")[0]["error"]["rule"] == "delta-without-block"
+    assert (story.reason, story.of("abort")) == ("error", [])
 
 
 def test_a_single_calls_failed_finish_ends_it_at_once() -> None:

@@ -1,5 +1,6 @@
 """Deltas take a short way through the machine. What only looks like one must not."""
 
+import json
 from typing import Any
 
 import pytest
@@ -68,3 +69,21 @@ def test_a_delta_that_fills_a_gap_lets_the_parked_ones_follow() -> None:
     story.write(text("d"), seq=6)
     story.write(text("c"), seq=5)
     assert [delta["text"] for delta in story.of("text-delta")] == ["a", "b", "c", "d"]
+
+
+def test_a_record_of_another_kind_is_no_delta() -> None:
+    story = flowing()
+    told = len(story.chunks)
+    story.agent(text("x"))
+    assert (story.codes, len(story.chunks)) == (["record-invalid"], told)
+
+
+def test_a_delta_is_the_last_sign_of_life() -> None:
+    story = flowing()
+    late = json.loads(story.machine.due() or b"")
+    assert late["after"] == story.records[-1].id
+    story.write(text("c"))
+    story.enforcer(late)
+    assert not story.machine.finished
+    story.wait()
+    assert story.machine.finished
