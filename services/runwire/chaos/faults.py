@@ -20,6 +20,8 @@ MOST_ENFORCERS: Final = 5
 # How long a place stays empty after a kill: shorter and longer than a lease.
 VACANT_S: Final = (0.2, 4.0)
 DOWN_S: Final = (0.05, 1.0)
+# Longer than a server's restart and the back-off of its clients after it.
+MEET_S: Final = 5.0
 _LOOK_S: Final = 0.1
 
 
@@ -67,8 +69,17 @@ class Faults:
     async def _lane(self, lane: Sequence[Fault]) -> None:
         for fault in lane:
             await asyncio.sleep(max(0.0, self._began + fault.at - time.monotonic()))
-            if await self._actions[fault.kind](fault):
-                self.counts[fault.kind] += 1
+            await self._do(fault)
+
+    async def _do(self, fault: Fault) -> None:
+        """A fault that met nothing (no connection was open, no process was up) is tried again for a while."""
+        limit = time.monotonic() + MEET_S
+        while not await self._actions[fault.kind](fault):
+            if time.monotonic() > limit:
+                self.say(f"{fault.kind} met nothing")
+                return
+            await asyncio.sleep(_LOOK_S)
+        self.counts[fault.kind] += 1
 
     async def _watch_tail(self) -> None:
         while True:
@@ -162,8 +173,8 @@ class Faults:
         return cut > 0
 
     async def cut_connections(self) -> bool:
-        cut = self.proxy.cut()
-        self.say(f"{cut} connections cut")
+        if cut := self.proxy.cut():
+            self.say(f"{cut} connections cut")
         return cut > 0
 
     async def lose_replies(self, seconds: float) -> bool:
@@ -174,5 +185,6 @@ class Faults:
             await asyncio.sleep(seconds)
         finally:
             self.proxy.pass_replies()
-        self.say(f"replies lost for {seconds:.1f} s: {self.proxy.dropped_bytes - before} bytes")
-        return self.proxy.dropped_bytes > before
+        if lost := self.proxy.dropped_bytes - before:
+            self.say(f"replies lost for {seconds:.1f} s: {lost} bytes")
+        return lost > 0
