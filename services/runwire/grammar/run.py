@@ -47,7 +47,7 @@ class Run:
         self.evidence: list[Evidence] = []
         self.events: list[AnyRunEvent] = []
         self.violated = False
-        self.duplicates = 0
+        self.duplicates: int = 0
         """Records since the process loaded the run that were already seen: acknowledged, no output."""
         self.bodies: dict[str, Record] = {}
         self._base = seq

@@ -56,7 +56,7 @@ def test_argument_text_is_joined_when_it_is_stored() -> None:
 
 
 def test_hostile_ids_and_metadata_are_bounded() -> None:
-    story = loop()
+    story, number = loop(), 0
     for number in range(40):
         story.all(
             [start(number, "tool_use"), tool("", number, "x" * 90_000 + str(number), name="f", gemini="y" * 90_000)]
@@ -68,7 +68,7 @@ def test_hostile_ids_and_metadata_are_bounded() -> None:
 
 
 def test_arguments_that_wait_for_their_names_share_a_bound() -> None:
-    story = Story()
+    story, number = Story(), 0
     for number in range(256):
         story.all([start(number, "tool_use"), tool("x" * 60_000, number, id=str(number))])
         if story.codes:
