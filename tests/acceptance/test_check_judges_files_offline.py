@@ -134,6 +134,18 @@ def test_a_gap_that_is_filled_late_is_none(run: Run, tmp_path: Path) -> None:
     assert (done.code, done.json()["text_sha256"]) == (0, hashlib.sha256("Hello wörld".encode()).hexdigest())
 
 
+def test_a_null_field_of_a_record_is_an_absent_one(run: Run, tmp_path: Path) -> None:
+    nothing = dict.fromkeys(("src", "epoch", "seq", "usage", "ts", "traceparent", "body_base64"))
+    begin = {**nothing, "kind": "control", "call": None, "body": {"type": "run-start"}}
+    end = {**nothing, "kind": "control", "call": None, "body": {"type": "run-end", "reason": "stop"}}
+    lines = [begin, *({**nothing, **provider(None, body)} for body in GOOD), end]
+    done = run("check", "-p", "record", "--chunks", ndjson(tmp_path / "nulls.ndjson", [*lines]))
+    assert (done.code, done.err) == (0, "")
+    assert [chunk["type"] for chunk in done.json_lines()][-2:] == ["step-finish", "finish"]
+    done = run("check", "-p", "record", ndjson(tmp_path / "body.ndjson", [provider(None, None)]))
+    assert done.json()["code"] == "undecodable"
+
+
 def test_the_id_of_a_record_is_its_line_number(run: Run, tmp_path: Path) -> None:
     silence = {"type": "timeout", "phase": "call", "after": "2"}
     timeout = {"kind": "control", "src": "~enforcer", "body": silence}

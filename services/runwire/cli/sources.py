@@ -53,7 +53,7 @@ class _Line(msgspec.Struct):
     epoch: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     seq: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     body: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    body_base64: str | msgspec.UnsetType = msgspec.UNSET
+    body_base64: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 # Not `Raw | None`: msgspec then decodes nothing but null.
@@ -145,35 +145,38 @@ def _record_entries(stream: BinaryIO, file: str, run_id: str) -> Iterator[tuple[
             raise NotJson(f"{file}: line {number} is no record: {error}") from error
         except RecursionError as error:
             raise NotJson(f"{file}: line {number} is nested too deeply to be read", "give body_base64") from error
-        src = b"check" if line.src is msgspec.UNSET else _field(line.src)
+        src = b"check" if (named := _field(line.src)) is None else named
         fields = [b"run", run, b"src", src, *_numbers(line, src, newest)]
         for name in ("kind", "call", "usage", "ts", "traceparent"):
-            if (value := getattr(line, name)) is not msgspec.UNSET:
-                fields += [name.encode(), _field(value)]
+            if (value := _field(getattr(line, name))) is not None:
+                fields += [name.encode(), value]
         yield b"%d" % number, fields if body is None else [*fields, b"body", body]
 
 
 def _numbers(line: _Line, src: bytes, newest: dict[tuple[bytes, bytes], int]) -> list[bytes]:
     """`epoch` and `seq` of a line; what the line leaves out is 0 and the next one of its source and epoch."""
-    if src == ENFORCER_SRC.encode() and line.epoch is msgspec.UNSET and line.seq is msgspec.UNSET:
+    epoch, seq = _field(line.epoch), _field(line.seq)
+    if src == ENFORCER_SRC.encode() and epoch is None and seq is None:
         return []
-    epoch = b"0" if line.epoch is msgspec.UNSET else _field(line.epoch)
+    epoch = b"0" if epoch is None else epoch
     last = newest.get((src, epoch), 0)
-    seq = b"%d" % (last + 1) if line.seq is msgspec.UNSET else _field(line.seq)
+    seq = b"%d" % (last + 1) if seq is None else seq
     if seq.isdigit():
         newest[src, epoch] = max(last, int(seq))
     return [b"epoch", epoch, b"seq", seq]
 
 
 def _body(line: _Line) -> bytes | None:
-    if line.body_base64 is not msgspec.UNSET:
+    if isinstance(line.body_base64, str):
         return base64.b64decode(line.body_base64, validate=True)
     return None if line.body is msgspec.UNSET else bytes(line.body)
 
 
-def _field(value: msgspec.Raw) -> bytes:
-    """A JSON string as its text, any other value as it is written."""
-    raw = bytes(value)
+def _field(value: msgspec.Raw | msgspec.UnsetType) -> bytes | None:
+    """A JSON string as its text, any other value as it is written; null is absent, for many encoders write it so."""
+    raw = b"null" if isinstance(value, msgspec.UnsetType) else bytes(value)
+    if raw == b"null":
+        return None
     return _decode_text(raw).encode() if raw.startswith(b'"') else raw
 
 
