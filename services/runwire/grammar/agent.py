@@ -46,13 +46,19 @@ def payload_invalid(_: View, x: Input) -> str | None:
     sender = x.tree.get("from")
     if sender is not None and sender not in SENDERS:
         return f"from is none of {', '.join(SENDERS)}"
-    payload = x.tree.get("payload", x.tree)
+    payload = _payload(x)
     if not isinstance(payload, dict):
         return "payload is no object"
     for name in _REQUIRED[x.type or ""]:
         if not isinstance(payload.get(name), str):
             return f"payload.{name} is no string"
     return _not_as_listed(x.type or "", payload)
+
+
+def _payload(x: Input) -> Json:
+    """The payload; if there is none (null counts as none), the fields beside it are taken for it."""
+    given = x.tree.get("payload")
+    return x.tree if given is None else given
 
 
 def _not_as_listed(type_: str, payload: Mapping[str, Json]) -> str | None:
@@ -68,11 +74,11 @@ def normalized(x: Input, run_id: str) -> bytes:
     """The chunk with its envelope complete; extra fields stay where they are, opaque parts as they were spelled."""
     members = {name: compact(bytes(value)) for name, value in _members(x.record.body).items()}
     outside = [(name, value) for name, value in members.items() if name not in _ENVELOPE]
-    if "payload" in members:
+    if x.tree.get("payload") is not None:
         payload = members["payload"]
     else:
         payload, outside = _object(outside), []
-    titled = x.tree.get("payload", x.tree)
+    titled = _payload(x)
     if x.type == "source" and isinstance(titled, dict) and titled.get("title") is None:
         payload = _titled(payload)
     sender = x.tree.get("from") or "AGENT"

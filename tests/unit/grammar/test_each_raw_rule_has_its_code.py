@@ -297,6 +297,13 @@ def test_what_would_have_been_legal_is_named() -> None:
     assert len(evidence.state_digest) == 64
 
 
+@pytest.mark.parametrize("index", [True, 2**53, -(2**53), 1.0, "0", None])
+def test_what_is_no_index_is_not_told_as_one(index: Any) -> None:
+    story = Story()
+    story.write({"type": "block-start", "index": index, "blockKind": "text"})
+    assert story.evidence[0].block_index is None
+
+
 def test_only_64_finished_calls_are_remembered() -> None:
     story = loop()
     for number in range(65):
@@ -332,8 +339,10 @@ def test_an_unknown_field_is_checked_and_left_out() -> None:
     assert story.raw[-1] == b'{"type":"text-delta","runId":"r","from":"AGENT","payload":{"id":"1","text":"x"}}'
 
 
-def test_a_body_of_exactly_the_limit_passes() -> None:
+@pytest.mark.parametrize("hurry", [True, False])
+def test_a_body_of_exactly_the_limit_passes(hurry: bool) -> None:
     story = Story(SMALL)
+    story.machine.hurry = hurry
     story.write(start())
     frame = len(json.dumps(text(""), separators=(",", ":")))
     story.write(text("x" * (2000 - frame)))

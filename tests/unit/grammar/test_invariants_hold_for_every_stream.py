@@ -350,7 +350,7 @@ def test_a_story_reaches_the_end_of_every_kind() -> None:
             writer.write({"type": "run-start", "mode": "agent-loop"}, kind="control")
         for _ in range(40):
             dice = (dice * 1103515245 + 12345) % 2**31
-            pool = RARE if dice % 12 == 0 else COMMON
+            pool: tuple[str, ...] = RARE if dice % 12 == 0 else COMMON
             writer.act(pool[dice // 64 % len(pool)], dice // 1024 % 100)
         chunks, evidence, _, _ = run(writer.records)
         codes.update(found.code for found in evidence)

@@ -127,6 +127,15 @@ def test_the_earliest_gap_is_due_first() -> None:
     assert (story.evidence[0].src, story.evidence[0].code) == ("q", "sequence-gap")
 
 
+def test_the_earliest_gap_is_told_by_numbers_not_by_text() -> None:
+    story = loop()
+    story.now = 998
+    story.control(HEARTBEAT, seq=3)
+    story.control(HEARTBEAT, src="q", seq=2)
+    assert [record.id for record in story.records[-2:]] == ["999-0", "1000-0"]
+    assert json.loads(story.machine.due() or b"")["after"] == "999-0"
+
+
 def test_silence_may_be_shorter_than_a_gap() -> None:
     story = loop(Story(Limits(idle_ms=3_000)))
     story.control(HEARTBEAT, seq=3)
