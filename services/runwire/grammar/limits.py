@@ -31,7 +31,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     answered_calls: int = 1024
     """Answered tool calls that are remembered, to see ids used again and answers given twice."""
     tool_bytes: int = MIB
-    """Ids, names, metadata and waiting arguments of unanswered tool calls together: 4,096 huge ones make a huge state."""
+    """Ids, names, metadata and waiting arguments of unanswered tool calls together: 4,096 huge ones would be a lot."""
     sources: int = 256
 
     parked_records: int = 1000
