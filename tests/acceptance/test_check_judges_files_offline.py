@@ -146,6 +146,14 @@ def test_a_null_field_of_a_record_is_an_absent_one(run: Run, tmp_path: Path) -> 
     assert done.json()["code"] == "undecodable"
 
 
+def test_a_quarantine_is_looked_up_before_its_record(run: Run, tmp_path: Path) -> None:
+    poison = {"kind": "control", "src": "~enforcer", "body": {"type": "quarantine", "record": "3"}}
+    path = ndjson(tmp_path / "poison.ndjson", [*(provider(None, body) for body in GOOD[:3]), poison])
+    done = run("check", "-p", "record", path)
+    assert (done.code, done.json()["code"], done.json()["finish"]) == (1, "enforcer-crash", "error")
+    assert done.json()["text_sha256"] == hashlib.sha256(b"Hello").hexdigest()
+
+
 def test_the_id_of_a_record_is_its_line_number(run: Run, tmp_path: Path) -> None:
     silence = {"type": "timeout", "phase": "call", "after": "2"}
     timeout = {"kind": "control", "src": "~enforcer", "body": silence}

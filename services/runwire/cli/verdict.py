@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 import msgspec
 
 from runwire.grammar.machine import RunMachine
+from runwire_schemas.control import Quarantine
 from runwire_schemas.evidence import Evidence
-from runwire_schemas.record import parse
+from runwire_schemas.record import ENFORCER_SRC, Record, parse
 
 # Results are taken from the machine this often: memory stays flat however long the file.
 TAKE_EVERY = 256
@@ -51,6 +53,7 @@ class _Finish(msgspec.Struct, rename="camel"):
     step_result: _StepResult
 
 
+_quarantine = msgspec.json.Decoder(Quarantine).decode
 _chunk = msgspec.json.Decoder(_Chunk).decode
 _text = msgspec.json.Decoder(_Text).decode
 _step_finish = msgspec.json.Decoder(_StepFinish).decode
@@ -99,16 +102,35 @@ class Tally:
         )
 
 
+def condemned(entries: Iterator[tuple[bytes, list[bytes]]]) -> frozenset[str]:
+    """The ids of records that a `quarantine` of the enforcer names: each is looked up before its record is fed."""
+    named = set[str]()
+    for entry_id, fields in entries:
+        record = parse(entry_id, fields)
+        if isinstance(record, Record) and record.src == ENFORCER_SRC:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                named.add(_quarantine(record.body).record.removesuffix("-0"))
+    return frozenset(named)
+
+
 def judge(
     machine: RunMachine,
     entries: Iterator[tuple[bytes, list[bytes]]],
     tally: Tally,
     show: Callable[[bytes], None] | None = None,
+    crashes: frozenset[str] = frozenset(),
 ) -> None:
-    """Feed all entries of one run; `show` gets every chunk. What `entries` raises passes through, the tally stays."""
+    """Feed all entries of one run; `show` gets every chunk. What `entries` raises passes through, the tally stays.
+
+    `crashes` are the ids of records that crash their reader: they are quarantined, not fed.
+    """
     entry_id = b"0"
     for count, (entry_id, fields) in enumerate(entries, 1):
-        machine.feed(parse(entry_id, fields))
+        record = parse(entry_id, fields)
+        if isinstance(record, Record) and record.id in crashes:
+            machine.quarantine(record)
+        else:
+            machine.feed(record)
         if count % TAKE_EVERY == 0:
             _take(machine, tally, show)
     _close_gap(machine, entry_id)

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +11,7 @@ import typer
 from runwire.cli.exits import Exit
 from runwire.cli.failures import CommandError, report, say
 from runwire.cli.options import Choice, Provider
-from runwire.cli.sources import entries, opened, provider_of, run_id_of
+from runwire.cli.sources import RECORD, entries, opened, provider_of, run_id_of
 
 if TYPE_CHECKING:
     from runwire.cli.verdict import Tally
@@ -57,7 +59,7 @@ def check(
 
 
 def _judge_file(file: str, provider: str | None, choice: int, tally: "Tally", show_chunks: bool) -> None:
-    from runwire.cli.verdict import judge
+    from runwire.cli.verdict import condemned, judge
     from runwire.enforcer.limits import limits_of
     from runwire.grammar.machine import RunMachine
     from runwire.settings import load
@@ -65,8 +67,14 @@ def _judge_file(file: str, provider: str | None, choice: int, tally: "Tally", sh
     run_id = run_id_of(file)
     name = provider or provider_of(file)
     machine = RunMachine(run_id, limits_of(load(os.environ)))
+    crashes = frozenset[str]()
+    # A pipe cannot be read twice: there a quarantine comes too late to be looked up.
+    if name == RECORD and Path(file).is_file():
+        with suppress(CommandError), opened(file) as stream:
+            crashes = condemned(entries(stream, file, run_id, name, choice))
     with opened(file) as stream:
-        judge(machine, entries(stream, file, run_id, name, choice), tally, _print_chunk if show_chunks else None)
+        found = entries(stream, file, run_id, name, choice)
+        judge(machine, found, tally, _print_chunk if show_chunks else None, crashes)
 
 
 def _print_chunk(chunk: bytes) -> None:
