@@ -114,16 +114,22 @@ def _check_persistence(info: Mapping[str, str], at: str, unchecked: list[str]) -
 
 async def _check_meta(link: Link, keys: Keys, partitions: int) -> None:
     """The first process fixes the numbers for all; HSETNX lets exactly one be first."""
-    *refusals, stored = await link.call_many(
-        [
-            ("HSETNX", keys.meta, "partitions", partitions),
-            ("HSETNX", keys.meta, "wire", WIRE_VERSION),
-            ("HMGET", keys.meta, "partitions", "wire"),
-        ]
-    )
-    for reply in (*refusals, stored):
+    read = ("HMGET", keys.meta, "partitions", "wire")
+    (stored,) = await link.call_many([read])
+    replies = [stored]
+    if isinstance(stored, list) and None in stored:
+        # Only then: a full server refuses what may need memory, also where it would write nothing.
+        replies = await link.call_many(
+            [
+                ("HSETNX", keys.meta, "partitions", partitions),
+                ("HSETNX", keys.meta, "wire", WIRE_VERSION),
+                read,
+            ]
+        )
+    for reply in replies:
         if isinstance(reply, ServerError):
             raise reply
+    stored = replies[-1]
     count, wire = _numbers(stored)
     if count != partitions:
         raise PartitionMismatch(

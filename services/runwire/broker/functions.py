@@ -25,6 +25,7 @@ from runwire.broker.outcomes import (
     Kept,
     Members,
     Moved,
+    Noted,
     Quarantined,
     Released,
     Renewed,
@@ -53,6 +54,7 @@ __all__ = [
     "Lifetimes",
     "Members",
     "Moved",
+    "Noted",
     "Quarantined",
     "Released",
     "Renewed",
@@ -78,6 +80,7 @@ __all__ = [
     "trim",
     "write_alarm",
     "write_quarantine",
+    "write_suspect",
     "write_timeouts",
 ]
 
@@ -197,6 +200,17 @@ async def write_timeouts(
             return _fenced("rw_timeout_1", other)
 
 
+async def write_suspect(
+    link: Link, keys: PartitionKeys, group: str, me: str, epoch: int, record: str
+) -> Noted | Fenced:
+    """Note that `record` is tried next, alone with the process."""
+    match await _fcall(link, "rw_suspect_1", (keys.lease(group),), me, epoch, record):
+        case ["OK"]:
+            return Noted()
+        case other:
+            return _fenced("rw_suspect_1", other)
+
+
 async def write_quarantine(
     link: Link, keys: PartitionKeys, group: str, me: str, epoch: int, record: str, run_id: str, body: bytes
 ) -> Quarantined | Fenced | Moved:
@@ -247,9 +261,7 @@ async def write_alarm(link: Link, keys: PartitionKeys, evidence: Evidence, evide
     """Append evidence of the runtime itself, outside any commit."""
     data = msgspec.json.encode(evidence)
     run = evidence.run or ""
-    await link.call(
-        "XADD", keys.evidence, "MAXLEN", "~", evidence_max, "*", "run", run, "code", evidence.code, "d", data
-    )
+    await _fcall(link, "rw_alarm_1", (keys.evidence,), evidence_max, run, evidence.code, data)
 
 
 async def _fcall(link: Link, name: str, keys: Sequence[str], *args: Arg) -> list[str]:

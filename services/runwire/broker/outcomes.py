@@ -94,6 +94,10 @@ class Written(NamedTuple):
     records: int
 
 
+class Noted(NamedTuple):
+    """The lease says which record is tried next."""
+
+
 class Quarantined(NamedTuple):
     """It is on record that the record is set aside."""
 

@@ -13,7 +13,6 @@ from runwire.broker.connection import Command, Link, Reply, ServerError
 from runwire.broker.desk import Desk
 from runwire.broker.functions import Commit, CommitOutcome
 from runwire.broker.handling import Batch, StoredState
-from runwire.broker.keeper import SUSPECT_FIELD
 from runwire.broker.leases import Event, State
 from runwire.broker.partition import Partition
 from runwire.broker.reading import Entry
@@ -105,7 +104,10 @@ class Worker:
         if cut is None:
             return
         first = cut.batch.entries[0][0].decode()
-        await self._link.call("HSET", partition.keys.lease(desk.group), SUSPECT_FIELD, first)
+        # A fenced answer needs nothing here: the commit is fenced, too.
+        await functions.write_suspect(
+            self._link, partition.keys, desk.group, desk.me, partition.lease.epoch, first
+        )
         if partition.condemns(first):
             desk.observer.say("record-set-aside", partition.number, record=first, attempts=cut.batch.attempts)
             cut = cut._replace(batch=cut.batch._replace(quarantine=True))

@@ -93,6 +93,8 @@ async def test_wrong_arguments_of_every_function_are_a_bug_and_write_nothing(wor
         ("rw_due_1", 1, k.open, wrong),
         ("rw_timeout_1", 3, lease, k.raw, k.open, world.me, world.epoch, 1000, "run-without-body"),
         ("rw_quarantine_1", 3, lease, k.pos_raw, k.raw, GROUP, world.me, world.epoch, wrong, "r", "{}"),
+        ("rw_suspect_1", 1, lease, world.me, world.epoch, wrong),
+        ("rw_alarm_1", 1, k.evidence, wrong, "", "code", "{}"),
         ("rw_keep_1", 3, lease, k.holds, k.kept("r"), world.me, world.epoch, "r", TTL_MS, 0, "1-1", 3, "a", "b", "c"),
         ("rw_keep_1", 3, lease, k.holds, k.kept("r"), world.me, world.epoch, "r", TTL_MS, 0, "1-1", 4, "a", "b"),
         ("rw_expire_1", 3, k.expiring, k.index, k.evidence, 10, wrong),

@@ -15,7 +15,7 @@
 
   A lease is a hash without TTL, so that an epoch never repeats: o owner nonce, e epoch, x expiry in ms, a owners that
   vanished since the last commit, g set while a hand-over was not yet taken up, w and wx who wants it and until when,
-  q the record that was set aside last.
+  q the record that was set aside last, t the record that an owner is about to try alone.
   A position is two fields of a hash, <group> the last committed id and <group>:n how many records that makes. ]]
 
 -- redis.call and string.format: not there yet while a library loads, and faster to reach as locals.
@@ -444,6 +444,24 @@ library('rw_timeout_1', function(K, A)
     end
   end
   return {'OK', written}
+end)
+
+--[[ rw_suspect_1: note which record is tried next, alone: if its reader vanishes, this is who is to blame.
+  KEYS lease. ARGV me, epoch, record. Returns {OK} or {FENCED, owner, epoch}. ]]
+library('rw_suspect_1', function(K, A)
+  if #K ~= 1 or #A ~= 3 or not is_id(A[3]) then return bug('rw_suspect_1') end
+  local fenced = fence(K[1], A[1], A[2])
+  if fenced then return fenced end
+  call('HSET', K[1], 't', A[3])
+  return {'OK'}
+end)
+
+--[[ rw_alarm_1: evidence of the runtime itself, outside any commit. A full server must not keep it back.
+  KEYS evidence. ARGV evidence_max, run ('' is none), code, evidence. Returns {OK}. ]]
+library('rw_alarm_1', function(K, A)
+  if #K ~= 1 or #A ~= 4 or (whole(A[1]) or 0) < 1 then return bug('rw_alarm_1') end
+  call('XADD', K[1], 'MAXLEN', '~', A[1], '*', 'run', A[2], 'code', A[3], 'd', A[4])
+  return {'OK'}
 end)
 
 --[[ rw_quarantine_1: put on record that the next record crashes its reader and is set aside. Once for each record.
