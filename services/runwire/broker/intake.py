@@ -15,14 +15,18 @@ Streams = list[tuple[bytes, list[Entry]]]
 class Intake:
     """Fills the backlogs. Reading changes nothing on the server, so a paused worker takes nothing away."""
 
-    def __init__(self, desk: Desk, link: Link, side: Link) -> None:
-        """`side` is another connection, to end a blocking read that a new partition must not wait for."""
+    def __init__(self, desk: Desk, link: Link, side: Link, appetite: Appetite) -> None:
+        """`side` is another connection, to end a blocking read that a new partition must not wait for.
+
+        `appetite` is what former intakes learnt of the size of entries.
+        """
         self._desk = desk
         self._link = link
         self._side = side
         self._client_id = 0
         self._blocked = False
-        self._appetite = Appetite(desk.settings.read_records)
+        self._appetite = appetite
+        self._turn = 0  # where the next read begins that cannot name all partitions
         self._pace = Pace(Linger(), asyncio.get_running_loop().time())
         self._by_key = {desk.source(p.keys).encode(): p for p in desk.partitions}
 
@@ -35,13 +39,17 @@ class Intake:
             flowing = self._desk.flowing()
             count = self._appetite.count(len(flowing))
             hungry = [] if self._desk.draining else [p for p in flowing if len(p.backlog) < count]
-            block = len(hungry) == len(flowing)
-            records = await self._read(hungry, count, block=block) if hungry else 0
+            some = self._some(hungry)
+            block = len(some) == len(flowing)
+            records = await self._read(some, count, block=block) if some else 0
             if records:
                 pause = self._pace.read(records, clock())
                 # Without a pause the loop still turns once, so that the worker gets what came.
                 await asyncio.sleep(pause)
-            elif not (hungry and block):
+            elif len(some) < len(hungry):
+                # The others may have something. Large entries are forgotten meanwhile, so this ends.
+                self._appetite.saw(0, full=False)
+            elif not (some and block):
                 await self._rest()
 
     def wake(self) -> None:
@@ -53,6 +61,15 @@ class Intake:
             except LinkLost:
                 return  # whoever uses that connection next ends the spell
             done.add_done_callback(_hear)
+
+    def _some(self, hungry: list[Partition]) -> list[Partition]:
+        """As many as one reply may hold an entry of, in turns."""
+        most = self._appetite.partitions(len(hungry))
+        if most >= len(hungry):
+            return hungry
+        begin = self._turn % len(hungry)
+        self._turn = begin + most
+        return (hungry[begin:] + hungry[:begin])[:most]
 
     async def _rest(self) -> None:
         """Until the worker made room or a partition was taken; never longer than a read would block."""
@@ -70,6 +87,10 @@ class Intake:
         self._blocked = block
         try:
             reply = await self._link.call(*command)
+        except BaseException:
+            # Also when another connection was lost first: a server busy with a huge answer answers nobody.
+            self._appetite.failed()
+            raise
         finally:
             self._blocked = False
         if reply is None:

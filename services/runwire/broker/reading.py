@@ -8,7 +8,7 @@ Entry = tuple[bytes, list[bytes]]
 # that small and is far above what one commit takes.
 REPLY_BYTES: Final = 2 * 1024 * 1024
 MAX_COUNT: Final = 500
-FIRST_COUNT: Final = 32  # before anything was seen, entries may be large
+FIRST_COUNT: Final = 2  # for each partition, before anything was seen: all entries may be large
 # What a batch is measured by: every record is weighed, and adding up its 16 names and values would cost as much as
 # reading it.
 CONTENT: Final = frozenset({b"body", b"d"})
@@ -33,6 +33,15 @@ class Appetite:
             return self._count
         fitting = int(REPLY_BYTES / self._largest / max(partitions, 1))
         return max(1, min(fitting, self._count))
+
+    def partitions(self, hungry: int) -> int:
+        """How many of the hungry partitions one read may name: even one entry of each could be too much."""
+        return hungry if self._largest * hungry <= REPLY_BYTES else max(1, int(REPLY_BYTES / self._largest))
+
+    def failed(self) -> None:
+        """A read was not answered: perhaps what it asked for was too much for the line. Begin with little."""
+        self._largest = max(self._largest, float(REPLY_BYTES))
+        self._count = min(FIRST_COUNT, self._most)
 
     def saw(self, largest: int, *, full: bool) -> None:
         """A read brought entries of at most `largest` bytes; `full` tells whether some partition filled its COUNT."""

@@ -22,6 +22,7 @@ from runwire.broker.handling import BatchHandler
 from runwire.broker.intake import Intake
 from runwire.broker.keeper import Keeper
 from runwire.broker.leases import Event, State
+from runwire.broker.reading import Appetite
 from runwire.broker.worker import Worker
 from runwire.errors import LinkLost
 from runwire.settings import Settings
@@ -75,6 +76,7 @@ class Node:
         self._ready = asyncio.Event()
         self._problem: str | None = "not started"
         self._keeper: Keeper | None = None
+        self._appetite = Appetite(settings.read_records)
 
     async def start(self) -> None:
         """Check the server, join, and take what is ours and free.
@@ -203,7 +205,7 @@ class Node:
                 await stack.enter_async_context(await self._open(purpose)) for purpose in _PURPOSES
             ]
             await self._check(leases)
-            intake = Intake(desk, reads, errands)
+            intake = Intake(desk, reads, errands, self._appetite)
             worker = Worker(desk, commits)
             keeper = self._keeper = Keeper(desk, leases, nudges, intake.wake)
             await nudges.subscribe(desk.keys.nudge(desk.group), keeper.nudge)

@@ -27,9 +27,31 @@ class TestAppetite:
 
     def test_grows_while_reads_are_full_and_small(self) -> None:
         appetite = Appetite()
-        for _ in range(6):
+        for _ in range(8):
             appetite.saw(200, full=True)
         assert appetite.count(16) == MAX_COUNT
+
+    def test_what_is_unknown_costs_little_over_all_partitions(self) -> None:
+        """A backlog of 1 MiB records on 16 partitions: the first reply was half a gigabyte."""
+        assert Appetite().count(16) * 16 * 2**20 <= 32 * 2**20
+
+    def test_entries_too_large_for_one_reply_are_read_from_some_partitions_at_a_time(self) -> None:
+        appetite = Appetite()
+        assert appetite.partitions(16) == 16
+        appetite.saw(2**20, full=True)
+        assert (appetite.partitions(16), appetite.count(16)) == (2, 1)
+        appetite.saw(8 * 2**20, full=True)
+        assert appetite.partitions(16) == 1
+
+    def test_after_a_read_without_answer_it_begins_with_little_and_forgets_it_soon(self) -> None:
+        appetite = Appetite()
+        for _ in range(8):
+            appetite.saw(200, full=True)
+        appetite.failed()
+        assert (appetite.partitions(16), appetite.count(16)) == (1, 1)
+        for _ in range(40):
+            appetite.saw(0, full=False)
+        assert appetite.partitions(16) == 16
 
     def test_does_not_grow_on_reads_that_were_not_full(self) -> None:
         appetite = Appetite()
@@ -38,7 +60,7 @@ class TestAppetite:
 
     def test_large_entries_shrink_it_at_once_and_are_forgotten_slowly(self) -> None:
         appetite = Appetite()
-        for _ in range(6):
+        for _ in range(8):
             appetite.saw(200, full=True)
         appetite.saw(REPLY_BYTES, full=False)
         assert appetite.count(16) == 1
