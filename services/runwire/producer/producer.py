@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from runwire.adapters import Framing
 from runwire.backoff import Backoff
+from runwire.broker.connection import Link
 from runwire.errors import (
     DeploymentMissing,
     LinkLost,
@@ -82,6 +83,7 @@ class Producer:
         self._sender: Sender | None = None
         self._registry: Registry | None = None
         self._task: asyncio.Task[None] | None = None
+        self._first: Link | None = None
         self._closing = False
         self._broken: Exception | None = None
         self._failure: Exception | None = None
@@ -115,7 +117,7 @@ class Producer:
         if self._task is not None:
             return
         session = await self._first_session()
-        self._partitions = session.partitions
+        self._partitions, self._first = session.partitions, session.link
         self._registry = Registry(
             self._identity, self.options.remembered_runs, lambda run_id: partition_of(run_id, session.partitions)
         )
@@ -401,6 +403,9 @@ class Producer:
     async def _stop(self, sender: Sender, task: "asyncio.Task[None]") -> None:
         task.cancel()
         await asyncio.wait((task,))
+        if self._first is not None:
+            # A task that is cancelled before its first step never took the connection up. To close twice is safe.
+            await self._first.close()
         closed = ProducerClosed("The producer was closed before this was acknowledged.")
         for lane in sender.lanes.values():
             self._on_failed(lane.fail(closed), closed)

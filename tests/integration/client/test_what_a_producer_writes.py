@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from helpers import wait_until
 from integration.client.bare import DELTA, PARTITIONS, Bare, no_gap
 from runwire import (
     ChunkTooLarge,
@@ -49,6 +50,15 @@ async def test_every_run_is_in_order_and_acknowledged_means_in_redis(bare: Bare)
     assert {(r.src, r.epoch, r.kind, r.call) for found in records.values() for r in found} == {
         (producer.src, 0, "provider", "1")
     }
+
+
+async def test_a_producer_that_sent_nothing_leaves_no_connection(bare: Bare) -> None:
+    """Closed before its task had run once: what the task never took up is closed all the same."""
+    producer = Producer(bare.url, prefix=bare.prefix)
+    async with producer:
+        pass
+    gone = f"runwire-producer:{producer.src}"[:64]
+    await wait_until(lambda: not bare.connections(gone), "the connection is closed", 3)
 
 
 async def test_wait_and_flush_return_when_redis_has_it(bare: Bare) -> None:
