@@ -1,6 +1,6 @@
 """The typer application: every command registered, none of their heavy modules imported."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -34,9 +34,27 @@ app = typer.Typer(
     # A traceback with locals would print what runs carry.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Carry the streams of AI agents through Redis and let nothing through that breaks the protocol.",
     epilog="Settings are read from RUNWIRE_*; exit codes are in docs/cli.md.",
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"runwire {version('runwire')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Carry the streams of AI agents through Redis and let nothing through that breaks the protocol."""
+
+
 RUN, LOOK, TRY = "Run", "Publish, read, look", "Try and measure"
 
 app.command("up", rich_help_panel=RUN)(up.up)

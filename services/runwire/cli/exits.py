@@ -10,7 +10,7 @@ class Exit(IntEnum):
     OK = 0
     """Done, and nothing to complain about."""
     FAILED = 1
-    """A check failed: a file is not ok, the run that was shown broke the grammar, or a step of the demo went wrong."""
+    """A file is not ok, the run that was shown broke the grammar, a step of the demo failed, or the disk is full."""
     USAGE = 2
     """The command line, a setting or an input file cannot be used as given."""
     UNREACHABLE = 3

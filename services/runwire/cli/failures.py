@@ -1,5 +1,6 @@
 """From errors to one clear line on stderr and an exit code. Bugs keep their traceback."""
 
+import errno
 import os
 import sys
 import traceback
@@ -53,6 +54,8 @@ def exit_of(error: BaseException) -> Exit:
         return BY_ERROR_CODE.get(str(getattr(error, "code", "")), Exit.UNFIT)
     if isinstance(error, ConnectionError):
         return Exit.UNREACHABLE
+    if _is_full(error):
+        return Exit.FAILED
     return Exit.INTERNAL
 
 
@@ -61,12 +64,14 @@ def report(error: BaseException) -> Exit:
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("runwire"):
         error = MissingPart(f"{error.name} is not installed", "pip install 'runwire[all]'")
     code = exit_of(error)
+    if _is_full(error):
+        error = CommandError(f"cannot write the output: {os.strerror(getattr(error, 'errno', 0))}")
+        _give_up_stdout()
     match code:
         case Exit.INTERRUPTED:
             pass
         case Exit.BROKEN_PIPE:
-            # Python would complain again when it flushes stdout at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _give_up_stdout()
         case Exit.INTERNAL:
             traceback.print_exception(error)
             say(f"runwire: this is a bug: {error!r}")
@@ -75,6 +80,16 @@ def report(error: BaseException) -> Exit:
             if hint := getattr(error, "hint", None):
                 say(f"         {hint}")
     return code
+
+
+def _is_full(error: BaseException) -> bool:
+    """Only output is written by the commands themselves: the server answers for the data folder."""
+    return isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def _give_up_stdout() -> None:
+    # Python would complain again when it flushes stdout at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say(line: str) -> None:

@@ -5,16 +5,17 @@ Everything streams: memory does not grow with the file.
 
 import base64
 import binascii
+import os
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from runwire.cli.failures import CommandError, FileUnreadable, NotJson, ProviderUnclear
+from runwire.cli.failures import CommandError, FileUnreadable, NotJson, ProviderUnclear, say
 from runwire_schemas.record import ENFORCER_SRC, Kind, UsageRule
 
 if TYPE_CHECKING:
@@ -82,6 +83,30 @@ def opened(file: str) -> Generator[BinaryIO]:
 def run_id_of(file: str) -> str:
     """The run id that a file gives its run: its stem."""
     return "stdin" if file == "-" else Path(file).stem
+
+
+def named(name: str) -> str:
+    """A name as text: bytes of a file's name that are no UTF-8 are replaced."""
+    return os.fsencode(name).decode(errors="replace")
+
+
+def known(provider: str) -> None:
+    """Raises UnknownProvider, which lists what there is."""
+    from runwire.adapters import PROVIDERS, UnknownProvider
+
+    names = (*PROVIDERS, RAW, RECORD)
+    if provider not in names:
+        raise UnknownProvider(f"unknown provider {provider!r}; known are {', '.join(names)}")
+
+
+def remark(file: str, provider: str) -> None:
+    """Say so if a file looks like another provider's: the wrong adapter finds nothing in it, which is no violation."""
+    # A pipe can be read only once.
+    if not Path(file).is_file():
+        return
+    with suppress(ProviderUnclear):
+        if (seen := provider_of(file)) != provider:
+            say(f"runwire: {named(file)} looks like {seen}, and is read as {provider}")
 
 
 def events(stream: BinaryIO, provider: str, choice: int) -> Iterator[Event]:

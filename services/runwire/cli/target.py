@@ -10,11 +10,18 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from runwire.cli.failures import CommandError
+from runwire.errors import SettingInvalid
 from runwire.settings import Settings, load
 
 
 class Unreachable(CommandError):
     """The broker does not answer."""
+
+    code = "unreachable"
+
+
+class NeverReached(CommandError):
+    """A reader waited, and no server came. The text says what the last attempt met."""
 
     code = "unreachable"
 
@@ -29,6 +36,11 @@ class Target(NamedTuple):
     def url(self) -> str:
         return self.settings.redis_url
 
+    @property
+    def partitions(self) -> int | None:
+        """The partition count, if somebody has set one: then it must be the deployment's."""
+        return self.settings.partitions if "RUNWIRE_PARTITIONS" in os.environ else None
+
 
 def find_target(url: str | None, data: str | None) -> Target:
     """An explicit URL wins, then RUNWIRE_REDIS_URL, then the `runwire up` that owns the data folder, then the default.
@@ -37,7 +49,10 @@ def find_target(url: str | None, data: str | None) -> Target:
     """
     settings = load(os.environ)
     if url is not None:
-        return Target(load({**os.environ, "RUNWIRE_REDIS_URL": url}), "--url")
+        try:
+            return Target(load({**os.environ, "RUNWIRE_REDIS_URL": url}), "--url")
+        except SettingInvalid as error:
+            raise CommandError(f"--url {without_password(url)}: {error}") from None
     if "RUNWIRE_REDIS_URL" in os.environ and data is None:
         return Target(settings, "RUNWIRE_REDIS_URL")
     from runwire.embedded.datafolder import is_owned, read_endpoint
@@ -59,7 +74,7 @@ def reaching(target: Target) -> Generator[None]:
 
     try:
         yield
-    except (LinkLost, ConnectionError) as error:
+    except (LinkLost, NeverReached, ConnectionError) as error:
         if isinstance(error, BrokenPipeError):
             raise
         raise Unreachable(

@@ -66,6 +66,7 @@ class Tally:
     def __init__(self) -> None:
         self.chunks = 0
         self.code: str | None = None
+        self.first: Evidence | None = None
         self.usage: msgspec.Raw | None = None
         self.finish: str | None = None
         self._digest = hashlib.sha256()
@@ -76,7 +77,7 @@ class Tally:
             self._see(chunk)
         for finding in evidence:
             if self.code is None and finding.cls in {"fatal", "refused"}:
-                self.code = finding.code
+                self.code, self.first = finding.code, finding
 
     def _see(self, data: bytes) -> None:
         chunk = _chunk(data)

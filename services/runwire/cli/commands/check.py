@@ -10,23 +10,24 @@ import typer
 
 from runwire.cli.exits import Exit
 from runwire.cli.failures import CommandError, report, say
-from runwire.cli.options import Choice, Provider
-from runwire.cli.sources import RECORD, entries, opened, provider_of, run_id_of
+from runwire.cli.options import Choice, Json, Provider
+from runwire.cli.sources import RECORD, entries, known, named, opened, provider_of, remark, run_id_of
 
 if TYPE_CHECKING:
     from runwire.cli.verdict import Tally
 
 
 def check(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Files to check; - is stdin.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Files to check; - is stdin.")],
     provider: Provider = None,
     choice: Choice = 0,
     chunks: Annotated[bool, typer.Option("--chunks", help="Print the normalized chunks (NDJSON) instead.")] = False,
+    _as_json: Json = False,
 ) -> None:
     """Check recorded streams against the grammar, without a broker.
 
     Prints one JSON line per file: file, ok, code (of the first violation or refusal), chunks, text_sha256, usage,
-    finish. The run id is the file's stem. Ends with 1 if any file is not ok.
+    finish; stderr says where and why. The run id is the file's stem. Ends with 1 if any file is not ok.
 
     [bold]Examples[/bold]
 
@@ -37,7 +38,12 @@ def check(
     import msgspec
 
     from runwire.cli.verdict import Tally
+    from runwire.cli.view import clean
 
+    if provider is not None:
+        known(provider)
+    elif "-" in files:
+        raise CommandError("stdin has no provider of its own", "say which with --provider")
     everything_ok = True
     for file in files:
         tally = Tally()
@@ -47,10 +53,11 @@ def check(
             # Other files may still be fine: this one gets its line like any other, and the reason on stderr.
             report(error)
             tally.code = tally.code or error.code
-        verdict = tally.verdict(file)
+        verdict = tally.verdict(named(file))
         everything_ok = everything_ok and verdict.ok
-        if chunks and not verdict.ok:
-            say(f"runwire: {file} is not ok: {verdict.code}")
+        if (first := tally.first) is not None:
+            text = f"{verdict.file}: record {first.record.removesuffix('-0')}: {first.code}: {first.message}"
+            say(f"runwire: {clean(text)}")
         if not chunks:
             sys.stdout.buffer.write(msgspec.json.encode(verdict) + b"\n")
             sys.stdout.buffer.flush()
@@ -66,7 +73,9 @@ def _judge_file(file: str, provider: str | None, choice: int, tally: "Tally", sh
 
     run_id = run_id_of(file)
     name = provider or provider_of(file)
-    machine = RunMachine(run_id, limits_of(load(os.environ)))
+    if provider is not None:
+        remark(file, provider)
+    machine = RunMachine(named(run_id), limits_of(load(os.environ)))
     crashes = frozenset[str]()
     # A pipe cannot be read twice: there a quarantine comes too late to be looked up.
     if name == RECORD and Path(file).is_file():

@@ -1,15 +1,26 @@
 """`runwire enforcer`: one enforcer process, as many as you like beside it."""
 
+import contextlib
+import errno
 import os
 import signal
+import socket
 import sys
 import threading
+from collections.abc import Generator
 from typing import Annotated
 
 import typer
 
+from runwire.cli.failures import CommandError
 from runwire.cli.options import Data, Json, Url
 from runwire.cli.target import find_target, reaching
+
+
+class HealthAddress(CommandError):
+    """The address of the health probes cannot be used."""
+
+    code = "in-use"
 
 
 def enforcer(
@@ -39,8 +50,21 @@ def enforcer(
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     from runwire.enforcer.app import run
 
-    with reaching(target):
+    with reaching(target), _listening(health_host, health_port):
         run(target.settings, health_port=health_port, json=as_json, host=health_host)
+
+
+@contextlib.contextmanager
+def _listening(host: str, port: int | None) -> Generator[None]:
+    """The one address that an enforcer opens is that of its probes."""
+    try:
+        yield
+    except OSError as error:
+        unusable = (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL)
+        if port is None or not (error.errno in unusable or isinstance(error, socket.gaierror)):
+            raise
+        text = f"cannot serve probes on {host}:{port}: {error.strerror}"
+        raise HealthAddress(text, "choose another with --health-port and --health-host") from error
 
 
 def _end_with_stdin() -> None:

@@ -78,7 +78,7 @@ def runs(url: Url = None, data: Data = None, as_json: Json = False, limit: Limit
 
 
 def evidence(
-    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Only this run's.", show_default=False)] = None,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Only this run's.", show_default=False)] = None,
     url: Url = None,
     data: Data = None,
     as_json: Json = False,
@@ -113,12 +113,15 @@ def with_broker(target: Target, look: Callable[["Link", "Keys", int], Coroutine[
 
     from runwire.broker.connection import open_link
     from runwire.broker.overview import stored_partitions
+    from runwire.producer.session import check_partitions
     from runwire_schemas.keys import Keys
 
     async def session() -> None:
         keys = Keys(target.settings.prefix)
         async with await open_link(target.url, "runwire-cli") as link:
-            await look(link, keys, await stored_partitions(link, keys))
+            partitions = await stored_partitions(link, keys)
+            check_partitions(target.partitions, partitions, keys)
+            await look(link, keys, partitions)
 
     with reaching(target):
         asyncio.run(session())
@@ -200,9 +203,13 @@ def print_finding(finding: "Finding") -> None:
     """One finding for people: what rule, which record, why, what would have been legal."""
     import msgspec
     from rich.console import Console
-    from rich.markup import escape
+    from rich.markup import escape as no_markup
 
+    from runwire.cli.view import clean
     from runwire_schemas.evidence import Evidence
+
+    def escape(text: str) -> str:
+        return no_markup(clean(text))
 
     seen = msgspec.json.decode(finding.data, type=Evidence)
     colour = {"fatal": "red", "refused": "yellow"}.get(seen.cls, "cyan")

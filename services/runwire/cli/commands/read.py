@@ -9,7 +9,7 @@ import typer
 from runwire.cli.exits import Exit
 from runwire.cli.options import Data, Json, Url
 from runwire.cli.pace import Pace, Speed
-from runwire.cli.target import Target, find_target, reaching
+from runwire.cli.target import NeverReached, Target, find_target, reaching
 
 if TYPE_CHECKING:
     from runwire import Chunk
@@ -73,13 +73,20 @@ async def _follow(
     """Show every chunk; return whether the run broke the grammar."""
     from runwire import Reader
     from runwire.cli.view import is_violation
+    from runwire.errors import ReaderDisconnected
 
-    violated = False
-    async with Reader(target.url, prefix=target.settings.prefix) as reader:
-        async for chunk in reader.run(run, after=after, wait=wait):
-            await pace.tick()
-            show(chunk)
-            violated = violated or is_violation(chunk.data)
+    violated = reached = False
+    async with Reader(target.url, prefix=target.settings.prefix, partitions=target.partitions) as reader:
+        try:
+            async for chunk in reader.run(run, after=after, wait=wait):
+                reached = True
+                await pace.tick()
+                show(chunk)
+                violated = violated or is_violation(chunk.data)
+        except ReaderDisconnected as error:
+            if reached:
+                raise
+            raise NeverReached(str(error)) from error
     return violated
 
 
