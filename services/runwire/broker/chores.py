@@ -4,7 +4,7 @@ A chore never decides anything: the functions it calls check the lease themselve
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -49,16 +49,47 @@ async def repeat(chore: Chore, spell: Spell) -> None:
         except Exception as error:  # noqa: BLE001 - a chore that fails must not stop the records
             failures += 1
             spell.desk.observer.say("chore-failed", chore=type(chore).__name__, error=error, failures=failures)
-        if (task := asyncio.current_task()) is not None and task.cancelling():
-            # redis-py answers a cancellation in the middle of connecting with an error of its own: a drain that came
-            # then waited for this chore for ever.
-            raise asyncio.CancelledError
+        end_if_cancelled()
         await asyncio.sleep(chore.every_s * min(2**failures, LONGEST_PAUSE))
 
 
-async def each(partitions: Iterable[Partition], what: Callable[[Partition], Awaitable[Any]]) -> None:
-    """Do something for several partitions at once: one connection carries the calls behind each other."""
-    await asyncio.gather(*(what(p) for p in partitions))
+class Apart:
+    """Does something for one partition at a time. Where it fails it rests, longer each time; the others go on."""
+
+    def __init__(self, chore: str, every_s: float) -> None:
+        """`every_s` is the pace of the chore, in seconds."""
+        self._chore = chore
+        self._every_s = every_s
+        self._failures: dict[int, int] = {}
+        self._rests_until: dict[int, float] = {}
+
+    async def attempt(self, spell: Spell, partition: Partition, what: Callable[[], Awaitable[Any]]) -> None:
+        """Do it, unless the partition rests. Raises LinkLost only."""
+        number, now = partition.number, asyncio.get_running_loop().time()
+        if now < self._rests_until.get(number, now):
+            return
+        try:
+            await what()
+        except LinkLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - a chore that fails in one partition must not stop it in others
+            failures = self._failures[number] = self._failures.get(number, 0) + 1
+            self._rests_until[number] = now + self._every_s * min(2**failures, LONGEST_PAUSE)
+            spell.desk.observer.say("chore-failed", number, chore=self._chore, error=error, failures=failures)
+            end_if_cancelled()
+        else:
+            self._failures.pop(number, None)
+            self._rests_until.pop(number, None)
+
+
+def end_if_cancelled() -> None:
+    """After an error that was caught. Raises CancelledError.
+
+    redis-py answers a cancellation in the middle of connecting with an error of its own: a drain that came then waited
+    for this chore for ever.
+    """
+    if (task := asyncio.current_task()) is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 class Trim:
@@ -69,6 +100,7 @@ class Trim:
     IDLE_ROUNDS: ClassVar[int] = 5
 
     def __init__(self) -> None:
+        self._apart = Apart("Trim", self.every_s)
         self._round = 0
         self._seen: dict[int, str] = {}  # partition -> position at the last look
 
@@ -76,7 +108,8 @@ class Trim:
         """A few calls for each partition that moved, and for all of them now and then."""
         self._round += 1
         moved = [p for p in spell.desk.flowing() if self._due(p)]
-        await each(moved, partial(self._trim, spell))
+        # At once: one connection carries the calls behind each other.
+        await asyncio.gather(*(self._apart.attempt(spell, p, partial(self._trim, spell, p)) for p in moved))
 
     def _due(self, partition: Partition) -> bool:
         position = partition.lease.position
@@ -97,6 +130,7 @@ class Trim:
             if progress.group == desk.group and partition.generation == generation:
                 partition.lag = progress.lag
                 await mirror(spell.link, partition.keys, desk.stream, desk.group, progress.position, progress.count)
-                if progress.lost and partition.flowing:
-                    # Somebody else removed unread records. Taking the lease again counts them exactly and says so.
+                if (progress.lost or progress.lag < 0) and partition.flowing:
+                    # Somebody else removed unread records, or made the stream anew (more was read than it ever had).
+                    # Taking the lease again counts them exactly and says so.
                     desk.again(partition)

@@ -55,7 +55,6 @@ class Desk:
             evidence_max=settings.evidence_max,
         )
         self.draining = False
-        self.settled = False  # this spell has seen members and leases
         self.turned_at = 0.0  # when the keeper's loop last turned
         self.progress_at = 0.0  # when a commit last took effect
         self.to_take: set[int] = set()  # lost for a reason that taking again cures
@@ -87,6 +86,14 @@ class Desk:
         self.lose(partition, Event.REFUSED)
         if partition.lease.state is State.AWAY:
             self.to_take.add(partition.number)
+
+    def refused(self, partition: Partition, reason: str) -> None:
+        """My picture of the partition is wrong: take it again and look. Thrice at one place is not a race any more."""
+        self.observer.say("commit-refused", partition.number, reason=reason, position=partition.lease.position)
+        if partition.lease.strike() and partition.lease.state is State.OWNED:
+            self.halt(partition, f"refused again and again: {reason}")
+            return
+        self.again(partition)
 
     def halt(self, partition: Partition, reason: str) -> None:
         """Stop a partition until somebody looks: what comes next could only make it worse."""

@@ -87,6 +87,10 @@ class Intake:
         self._blocked = block
         try:
             reply = await self._link.call(*command)
+        except ServerError as error:
+            if error.outcome != "bug" or not await self._unreadable(hungry):
+                raise
+            return 0
         except BaseException:
             # Also when another connection was lost first: a server busy with a huge answer answers nobody.
             self._appetite.failed()
@@ -98,6 +102,19 @@ class Intake:
         if not isinstance(reply, list):
             raise ServerError(f"XREAD answered {reply!r:.100}")
         return self._store(cast("Streams", reply), dict(zip(hungry, generations, strict=True)), count)
+
+    async def _unreadable(self, partitions: list[Partition]) -> bool:
+        """One stream that cannot be read fails the read of all: find it and take its partition out. False if none."""
+        commands = [("XREAD", "COUNT", 1, "STREAMS", self._desk.source(p.keys), "0-0") for p in partitions]
+        generations = [p.generation for p in partitions]
+        found = False
+        replies = await self._link.call_many(commands)
+        for partition, generation, reply in zip(partitions, generations, replies, strict=True):
+            if isinstance(reply, ServerError) and reply.outcome == "bug":
+                found = True
+                if partition.generation == generation and partition.flowing:
+                    self._desk.refused(partition, f"its stream cannot be read: {reply.text}")
+        return found
 
     def _store(self, streams: Streams, generations: dict[Partition, int], count: int) -> int:
         now = asyncio.get_running_loop().time()

@@ -1,7 +1,7 @@
 """Keeps leases: beats, computes who should own what, takes, renews, hands over. One task, one connection."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, assert_never, cast
 
 from runwire.broker import functions
@@ -78,11 +78,12 @@ class Keeper:
     async def leave(self) -> None:
         """Leave the members and give every lease to whoever comes next. Nothing may be in flight any more."""
         desk = self._desk
-        await self._link.call("ZREM", desk.keys.members(desk.group), desk.me)
+        # An answer is all that is wanted: where the members cannot be written, leases are still given away.
+        await self._link.call_many([("ZREM", desk.keys.members(desk.group), desk.me)])
         heirs = assign((m for m in self.members if m != desk.me), len(desk.partitions))
         for partition in desk.held():
             partition.lease.leave(heirs.get(partition.number, ""))
-        await asyncio.gather(*(self._release(p) for p in list(desk.held())))
+        await asyncio.gather(*(self._apart(self._release, p) for p in list(desk.held())))
         await self.announce()
 
     async def _beat(self) -> None:
@@ -100,7 +101,22 @@ class Keeper:
             await self.announce()
 
     async def _renew_all(self) -> None:
-        await asyncio.gather(*(self._renew(p) for p in self._desk.held()))
+        await asyncio.gather(*(self._apart(self._renew, p) for p in self._desk.held()))
+
+    async def _apart(self, what: Callable[[Partition], Awaitable[None]], partition: Partition) -> None:
+        """What is wrong with the keys of one partition must not stop the others: it is lost, and tried at each beat."""
+        generation = partition.generation
+        try:
+            await what(partition)
+        except ServerError as error:
+            if error.outcome != "bug":
+                raise
+            if partition.defect != error.text:
+                partition.defect = error.text
+                self._desk.observer.say("partition-defect", partition.number, reason=error.text)
+            if partition.generation == generation and partition.lease.held:
+                partition.void(Event.FENCED)
+                self._desk.handler.drop(partition.number)
 
     async def _renew(self, partition: Partition) -> None:
         desk, lease = self._desk, partition.lease
@@ -164,7 +180,7 @@ class Keeper:
     async def _give_away(self) -> None:
         leaving = [p for p in self._desk.held() if p.lease.state is State.LEAVING and not p.in_flight]
         if leaving:
-            await asyncio.gather(*(self._release(p) for p in leaving))
+            await asyncio.gather(*(self._apart(self._release, p) for p in leaving))
             await self.announce()
 
     async def _release(self, partition: Partition) -> None:
@@ -196,8 +212,11 @@ class Keeper:
             if p.lease.state is State.AWAY
             and (self._want.get(p.number) == desk.me or p.number in again or p.lease.orphaned(now, ttl_s))
         ]
+        for partition in desk.partitions:
+            if partition.defect and partition not in wanted:
+                partition.defect = ""  # another's to find out
         if wanted:
-            await asyncio.gather(*(self._take(p) for p in wanted))
+            await asyncio.gather(*(self._apart(self._take, p) for p in wanted))
         if self._announce_wishes:
             self._announce_wishes = False
             await self.announce()
@@ -208,6 +227,7 @@ class Keeper:
         match outcome:
             case functions.Held():
                 partition.lease.seen_free(0.0, free=False)
+                partition.defect = ""
                 self._wish(partition.number)
             case functions.Taken():
                 self._wishes.discard(partition.number)
@@ -251,7 +271,14 @@ class Keeper:
         desk = self._desk
         while desk.alarms:
             number, evidence = desk.alarms[0]
-            await functions.write_alarm(self._link, desk.partitions[number].keys, evidence, desk.settings.evidence_max)
+            try:
+                await functions.write_alarm(
+                    self._link, desk.partitions[number].keys, evidence, desk.settings.evidence_max
+                )
+            except ServerError as error:
+                if error.outcome != "bug":
+                    raise
+                desk.observer.say("alarm-not-written", number, code=evidence.code, reason=error.text)
             del desk.alarms[0]
 
 

@@ -17,6 +17,7 @@ class Partition:
     __slots__ = (
         "backlog",
         "condemned",
+        "defect",
         "generation",
         "in_flight",
         "isolated_records",
@@ -40,6 +41,12 @@ class Partition:
         self.isolated_records = 0  # so many more go one by one, each alone with the process
         self.suspect = ""  # the record that a former owner was alone with when it vanished
         self.condemned = ""  # the record that must be set aside
+        self.defect = ""  # why the server cannot even give its lease
+
+    @property
+    def halted_because(self) -> str:
+        """Why nothing moves here although it should; empty when all is well."""
+        return self.lease.halted_because if self.lease.state is State.HALTED else self.defect
 
     @property
     def flowing(self) -> bool:
@@ -65,6 +72,7 @@ class Partition:
 
     def taken(self) -> None:
         """The lease was just taken: begin at its position."""
+        self.defect = ""
         if self.lease.attempts >= ISOLATE_AT:
             self.isolated_records = ISOLATED_RECORDS
         self.prev = self.lease.position

@@ -21,7 +21,7 @@ from runwire.broker.desk import Desk, Observer, Silent, StreamName
 from runwire.broker.handling import BatchHandler
 from runwire.broker.intake import Intake
 from runwire.broker.keeper import Keeper
-from runwire.broker.leases import Event, State
+from runwire.broker.leases import Event
 from runwire.broker.reading import Appetite
 from runwire.broker.worker import Worker
 from runwire.errors import LinkLost
@@ -132,7 +132,7 @@ class Node:
             members=self._keeper.members if self._keeper else [],
             held=[p.number for p in held],
             lag={p.number: p.lag for p in held},
-            halted={p.number: p.lease.halted_because for p in held if p.lease.state is State.HALTED},
+            halted={p.number: why for p in desk.partitions if (why := p.halted_because)},
             trimmed_unread={p.number: n for p in held if (n := p.lease.trimmed_unread)},
             stalled=[p.number for p in busy if now - p.lease.progress_at > self._settings.lease_ttl_s],
             last_progress_s=now - desk.progress_at if desk.progress_at else None,
@@ -177,7 +177,7 @@ class Node:
     async def _serve(self) -> None:
         backoff = self._backoff()
         while not self._desk.draining:
-            self._desk.turned_at = asyncio.get_running_loop().time()
+            began = self._desk.turned_at = asyncio.get_running_loop().time()
             try:
                 await self._spell()
             except* _DrainedError:
@@ -186,9 +186,9 @@ class Node:
                 self._forget(errors.exceptions)
             if self._desk.draining:
                 return
-            if self._desk.settled:
+            # One that fails as soon as it has begun proves nothing: it would begin twenty times a second.
+            if asyncio.get_running_loop().time() - began > self._settings.lease_ttl_s:
                 backoff.reset()
-            self._desk.settled = False
             await asyncio.sleep(backoff.delay())
 
     def _forget(self, errors: Sequence[BaseException]) -> None:
@@ -222,7 +222,6 @@ class Node:
         """The node is up once it has looked at members and leases."""
         await keeper.settled()
         self._problem = None
-        self._desk.settled = True
         self._ready.set()
 
     async def _keep(self, keeper: Keeper, worker: Worker) -> None:

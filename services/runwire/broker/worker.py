@@ -105,9 +105,7 @@ class Worker:
             return
         first = cut.batch.entries[0][0].decode()
         # A fenced answer needs nothing here: the commit is fenced, too.
-        await functions.write_suspect(
-            self._link, partition.keys, desk.group, desk.me, partition.lease.epoch, first
-        )
+        await functions.write_suspect(self._link, partition.keys, desk.group, desk.me, partition.lease.epoch, first)
         if partition.condemns(first):
             desk.observer.say("record-set-aside", partition.number, record=first, attempts=cut.batch.attempts)
             cut = cut._replace(batch=cut.batch._replace(quarantine=True))
@@ -217,18 +215,9 @@ class Worker:
             case functions.BadArguments(key=key):
                 desk.halt(partition, f"the server found a malformed commit at {key}")
             case functions.Moved() | functions.Skip() | functions.Gone() | functions.StateConflict():
-                self._refused(partition, f"{outcome}")
+                desk.refused(partition, f"{outcome}")
             case _:
                 assert_never(outcome)
-
-    def _refused(self, partition: Partition, reason: str) -> None:
-        """My picture of the partition is wrong: take it again and look. Thrice at one place is not a race any more."""
-        desk = self._desk
-        desk.observer.say("commit-refused", partition.number, reason=reason, position=partition.lease.position)
-        if partition.lease.strike() and partition.lease.state is State.OWNED:
-            desk.halt(partition, f"commits are refused again and again: {reason}")
-            return
-        desk.again(partition)
 
     def _refused_by_server(self, partition: Partition, error: ServerError) -> None:
         if error.outcome == "bug":

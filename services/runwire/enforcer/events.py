@@ -5,13 +5,14 @@ At least once: an entry leaves the outbox after its event is in the events strea
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, ClassVar, Final, Protocol, cast
 
 import msgspec
 from faststream.redis import RedisBroker, StreamSub
 from pydantic import WithJsonSchema
 
-from runwire.broker.chores import Spell
+from runwire.broker.chores import Apart, Spell
 from runwire.broker.partition import Partition
 from runwire.broker.reading import Entry
 from runwire_schemas.events import AnyRunEvent, RunEnded, RunOpened, RunViolated
@@ -67,6 +68,7 @@ class Outbox:
         self._waiting: set[int] = set()
         self._swept: dict[int, int] = {}
         self._next_sweep = 0.0
+        self._apart = Apart("Outbox", self.every_s)
 
     def note(self, partition: int) -> None:
         """A commit put events into this partition's outbox."""
@@ -82,7 +84,7 @@ class Outbox:
             taken_over = self._swept.get(partition.number) != partition.generation
             if sweep or taken_over or partition.number in self._waiting:
                 self._swept[partition.number] = partition.generation
-                await self._empty(spell, partition)
+                await self._apart.attempt(spell, partition, partial(self._empty, spell, partition))
 
     async def _empty(self, spell: Spell, partition: Partition) -> None:
         # Before the look, so that a commit that comes during it is not overlooked.
@@ -91,9 +93,22 @@ class Outbox:
         try:
             page = cast("list[Entry]", await spell.link.call("XRANGE", key, "-", "+", "COUNT", PAGE))
             if page:
-                await self._publish([_decode(fields[1]) for _, fields in page])
+                await self._publish(self._events(spell, partition, page))
                 await spell.link.call("XDEL", key, *(entry_id for entry_id, _ in page))
             finished = len(page) < PAGE
         finally:
             if not finished:
                 self._waiting.add(partition.number)
+
+    @staticmethod
+    def _events(spell: Spell, partition: Partition, page: list[Entry]) -> list[AnyRunEvent]:
+        """The events of a page. What is none came from somebody else: it is said, and goes with the page."""
+        events: list[AnyRunEvent] = []
+        for entry_id, fields in page:
+            try:
+                events.append(_decode(fields[1]))
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                spell.desk.observer.say(
+                    "event-unreadable", partition.number, entry=entry_id.decode(), reason=f"{error}"
+                )
+        return events

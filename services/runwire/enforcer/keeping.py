@@ -10,13 +10,15 @@ from typing import ClassVar, Final, NamedTuple, cast
 
 from runwire.broker import functions
 from runwire.broker.alarms import alarm
-from runwire.broker.chores import Spell
+from runwire.broker.chores import Spell, end_if_cancelled
 from runwire.broker.partition import Partition
 from runwire.broker.reading import Entry, entry_bytes
 from runwire.enforcer.handler import KEEP, RunHandler
+from runwire.errors import LinkLost
 from runwire_schemas.record import parse
 
 PAGE: Final = 200  # entries of the partition read at a time; a page of the largest records must still fit in memory
+TRIES: Final = 10  # of a copy that the server refuses, once a round, until it is given up
 PAUSE_S: Final = 0.005  # between pages: the copy is in no hurry, commits are
 
 
@@ -24,6 +26,7 @@ class _Job(NamedTuple):
     partition: Partition
     generation: int
     run: str
+    tries: int = 1
 
     @property
     def void(self) -> bool:
@@ -47,11 +50,26 @@ class Keeping:
                 await self._resume(spell, partition)
             for run in self._handler.take_to_keep(partition.number):
                 self._jobs.append(_Job(partition, partition.generation, run))
-        while self._jobs:
-            job = self._jobs[0]
+        for _ in range(len(self._jobs)):
+            job = self._jobs.popleft()
             if not job.void:
-                await self._copy(spell, job)
-            self._jobs.popleft()
+                await self._attempt(spell, job)
+
+    async def _attempt(self, spell: Spell, job: _Job) -> None:
+        """One copy that fails must not stop those behind it."""
+        try:
+            await self._copy(spell, job)
+        except LinkLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            spell.desk.observer.say(
+                "chore-failed", job.partition.number, chore="Keeping", run_id=job.run, error=error, failures=job.tries
+            )
+            end_if_cancelled()
+            if job.tries < TRIES:
+                self._jobs.append(job._replace(tries=job.tries + 1))
+            else:
+                await self._incomplete(spell, job, f"the copy failed {TRIES} times: {error}")
 
     async def _resume(self, spell: Spell, partition: Partition) -> None:
         generation = partition.generation

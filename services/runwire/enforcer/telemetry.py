@@ -19,10 +19,12 @@ _WARNINGS: Final = frozenset(
 _ERRORS: Final = frozenset(
     {
         "partition-halted",
+        "partition-defect",
         "partition-stalled",
         "handler-crashed",
         "record-set-aside",
         "chore-failed",
+        "event-unreadable",
         "alarm-not-written",
     }
 )

@@ -1,9 +1,11 @@
 """Lets time end runs. The passing of a deadline enters the stream as a record: a log stays a function of records."""
 
+from functools import partial
 from typing import ClassVar, Final
 
 from runwire.broker import functions
-from runwire.broker.chores import Spell
+from runwire.broker.chores import Apart, Spell
+from runwire.broker.connection import ServerError
 from runwire.broker.deadlines import due_everywhere
 from runwire.broker.leases import Event
 from runwire.broker.partition import Partition
@@ -23,6 +25,7 @@ class Timeouts:
 
     def __init__(self, handler: RunHandler) -> None:
         self._handler = handler
+        self._apart = Apart("Timeouts", self.every_s)
 
     async def run(self, spell: Spell) -> None:
         """One write when nothing is due."""
@@ -30,9 +33,11 @@ class Timeouts:
         due = await due_everywhere(spell.link, [p.keys for p, _ in flowing], DUE_LIMIT)
         for (partition, generation), runs in zip(flowing, due, strict=True):
             if runs and partition.generation == generation and partition.flowing:
-                await self._end(spell, partition, runs)
+                await self._apart.attempt(spell, partition, partial(self._end, spell, partition, runs))
 
-    async def _end(self, spell: Spell, partition: Partition, runs: list[str]) -> None:
+    async def _end(self, spell: Spell, partition: Partition, runs: list[str] | ServerError) -> None:
+        if isinstance(runs, ServerError):
+            raise runs
         number = partition.number
         due = await spell.worker.ask(
             partition,
