@@ -4,6 +4,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ GOOD = [START, HELLO, WORLD, END, USAGE, FINISH]
 NOTHING = hashlib.sha256(b"").hexdigest()
 
 
-def ndjson(path: Path, lines: list[object]) -> str:
+def ndjson(path: Path, lines: Sequence[object]) -> str:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return str(path)
 
@@ -182,7 +183,7 @@ def test_a_record_body_keeps_its_bytes(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_malformed_record_is_refused_and_the_run_goes_on(run: Run, tmp_path: Path) -> None:
-    nonsense = {"kind": "nonsense", "body": {}, "src": "other"}
+    nonsense: dict[str, object] = {"kind": "nonsense", "body": {}, "src": "other"}
     path = ndjson(tmp_path / "r.ndjson", [nonsense, *(provider(None, body) for body in GOOD)])
     done = run("check", "-p", "record", path)
     assert (done.code, done.json()["code"], done.json()["finish"]) == (1, "record-invalid", "stop")

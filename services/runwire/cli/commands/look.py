@@ -11,6 +11,7 @@ from runwire.cli.options import Data, Json, Url
 from runwire.cli.target import Target, find_target, reaching
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from runwire.broker.connection import Link
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from runwire_schemas.keys import Keys
 
 MAX_BODY_SHOWN: Final = 200
+# Columns of a terminal, below which a table has fewer of its own.
+NARROW: Final = 72
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000, help="At most so many, the newest.")]
 
 
@@ -72,7 +75,7 @@ def runs(url: Url = None, data: Data = None, as_json: Json = False, limit: Limit
         if as_json:
             _write_json_lines(found)
         else:
-            _console_print(_runs_table(found))
+            _console_print(lambda width: runs_table(found, width))
 
     with_broker(find_target(url, data), look)
 
@@ -157,10 +160,11 @@ def _print_status(target: Target, before: "Overview", now: "Overview", as_json: 
         sys.stdout.buffer.write(msgspec.json.encode(total) + b"\n")
         sys.stdout.buffer.flush()
     else:
-        _console_print(_status_table(total), clear=clear)
+        _console_print(lambda width: status_table(total, width), clear=clear)
 
 
-def _status_table(total: dict[str, Any]) -> "Table":
+def status_table(total: dict[str, Any], width: int) -> "Table":
+    """Partitions; on a narrow terminal without rates, which `--json` has."""
     from rich.table import Table
 
     age = f", oldest {total['oldest_unread_ms']} ms" if total["oldest_unread_ms"] is not None else ""
@@ -168,34 +172,45 @@ def _status_table(total: dict[str, Any]) -> "Table":
         title=f"{total['open_runs']} open runs, {total['lag']} records unread{age}, "
         f"{total['written_per_s']:.0f} written/s, {total['read_per_s']:.0f} read/s, {total['evidence']} findings"
     )
-    for name in ("#", "owner", "lag", "oldest", "open runs", "written/s", "read/s"):
-        table.add_column(name, justify="left" if name == "owner" else "right", no_wrap=True)
+    names = ["#", "lag", "oldest", "owner", "open runs", "written/s", "read/s"]
+    if width < NARROW:
+        names = names[:4]
+    for name in names:
+        left = name == "owner"
+        table.add_column(name, justify="left" if left else "right", no_wrap=not left, overflow="fold")
     for row in total["partitions"]:
         oldest = row["oldest_unread_ms"]
-        table.add_row(
+        cells = (
             str(row["partition"]),
-            row["owner"] or "[red]nobody[/red]",
             str(row["lag"]),
             "" if oldest is None else f"{oldest} ms",
+            row["owner"] or "[red]nobody[/red]",
             str(row["open_runs"]),
             f"{row['written_per_s']:.0f}",
             f"{row['read_per_s']:.0f}",
         )
+        table.add_row(*cells[: len(names)])
     return table
 
 
-def _runs_table(found: list["RunView"]) -> "Table":
+def runs_table(found: list["RunView"], width: int) -> "Table":
+    """Runs; on a narrow terminal without when and where, which `--json` has."""
     from rich.markup import escape
     from rich.table import Table
 
     table = Table()
-    for name in ("run", "partition", "started", "chunks", "state", "reason"):
-        table.add_column(name, justify="right" if name in {"partition", "chunks"} else "left")
+    names = ["run", "chunks", "state", "reason", "started", "partition"]
+    if width < NARROW:
+        names = names[:4]
+    for name in names:
+        right = name in {"partition", "chunks"}
+        table.add_column(name, justify="right" if right else "left", no_wrap=name != "run", overflow="fold")
     for run in found:
         started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started_ms / 1000))
         bad = run.reason in {"error", "abort", "tripwire"}
         reason = f"[red]{escape(run.reason or '')}[/red]" if bad else escape(run.reason or "")
-        table.add_row(escape(run.run), str(run.partition), started, str(run.chunks), run.state, reason)
+        cells = (escape(run.run), str(run.chunks), run.state, reason, started, str(run.partition))
+        table.add_row(*cells[: len(names)])
     return table
 
 
@@ -232,10 +247,17 @@ def _write_json_lines(values: list["RunView"]) -> None:
         sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
 
 
-def _console_print(table: "Table", *, clear: bool = False) -> None:
+def _console_print(make: Callable[[int], "Table"], *, clear: bool = False) -> None:
     from rich.console import Console
 
     console = Console()
     if clear and console.is_terminal:
         console.clear()
+    show(make(console.width if console.is_terminal else NARROW), console)
+
+
+def show(table: "Table", console: "Console") -> None:
+    """Print a table. Where nobody looks at it, a file or a pipe, it is as wide as it must be."""
+    if not console.is_terminal:
+        console.width = max(console.width, console.measure(table, options=console.options.update(width=10_000)).maximum)
     console.print(table)
