@@ -22,7 +22,7 @@ REFRESH_PER_S: Final = 10
 # More of a run than any panel can show is forgotten.
 PANE_CHARACTERS: Final = 4000
 PANEL_WIDTH: Final = 38
-MIN_PANEL_LINES: Final = 3
+MIN_PANEL_LINES: Final = 2
 NEWS_LINES: Final = 5
 # A plain line is printed when so much of a run has come since its last one.
 PLAIN_CHARACTERS: Final = 90
@@ -134,10 +134,17 @@ class PanelStage(Stage):
         grid = Table.grid(expand=True)
         for _ in range(columns):
             grid.add_column(ratio=1)
-        panels = [self._panel(run, pane, lines, self.console.width // columns - 4) for run, pane in self._panes.items()]
+        width = self.console.width // columns - 4
+        room = columns * max(1, (self.console.height - NEWS_LINES - 2) // (lines + 2))
+        panels = [self._panel(run, self._panes[run], lines, width) for run in self._visible(room)]
         for at in range(0, len(panels), columns):
             grid.add_row(*panels[at : at + columns])
         return grid
+
+    def _visible(self, room: int) -> list[str]:
+        """As many runs as there is room for, in their order; where it is short, the ended ones go first."""
+        chosen = set(sorted(self._panes, key=self._ended.__contains__)[:room])
+        return [run for run in self._panes if run in chosen]
 
     def _panel(self, run: str, pane: Text, lines: int, width: int) -> Panel:
         # Only the end can be seen, so only the end is wrapped.
