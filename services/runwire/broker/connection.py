@@ -266,7 +266,9 @@ class Link:
             if isinstance(reply, ServerError):
                 await self.close()
                 text = f"{self.address} refused {command[0]}: {reply.text}"
-                raise LinkLost(text) if reply.outcome == "refused" else ServerUnfit(text)
+                # It has no code of its own; others leave, so it passes.
+                passes = reply.outcome == "refused" or "max number of clients" in reply.text
+                raise LinkLost(text) if passes else ServerUnfit(text)
 
 
 class _Wire(asyncio.BufferedProtocol):

@@ -104,17 +104,20 @@ class Intake:
         return self._store(cast("Streams", reply), dict(zip(hungry, generations, strict=True)), count)
 
     async def _unreadable(self, partitions: list[Partition]) -> bool:
-        """One stream that cannot be read fails the read of all: find it and take its partition out. False if none."""
+        """One stream that cannot be read fails the read of all: find it and take its partition out.
+
+        False if it is none of them, or all: then the server is at fault.
+        """
         commands = [("XREAD", "COUNT", 1, "STREAMS", self._desk.source(p.keys), "0-0") for p in partitions]
         generations = [p.generation for p in partitions]
-        found = False
         replies = await self._link.call_many(commands)
-        for partition, generation, reply in zip(partitions, generations, replies, strict=True):
-            if isinstance(reply, ServerError) and reply.outcome == "bug":
-                found = True
-                if partition.generation == generation and partition.flowing:
-                    self._desk.refused(partition, f"its stream cannot be read: {reply.text}")
-        return found
+        failed = [reply.text if isinstance(reply, ServerError) else None for reply in replies]
+        if None not in failed:
+            return False
+        for partition, generation, text in zip(partitions, generations, failed, strict=True):
+            if text is not None and partition.generation == generation and partition.flowing:
+                self._desk.refused(partition, f"its stream cannot be read: {text}")
+        return any(failed)
 
     def _store(self, streams: Streams, generations: dict[Partition, int], count: int) -> int:
         now = asyncio.get_running_loop().time()

@@ -36,6 +36,7 @@ class Keeper:
         self._settled = asyncio.Event()
         self._wishes: set[int] = set()  # partitions that are ours by right and held by another, as the other was told
         self._announce_wishes = False
+        self._went_back = False  # an epoch was not above the last one
         self.members: list[str] = []
 
     async def run(self) -> None:
@@ -217,6 +218,9 @@ class Keeper:
                 partition.defect = ""  # another's to find out
         if wanted:
             await asyncio.gather(*(self._apart(self._take, p) for p in wanted))
+        if self._went_back:
+            # Then partition count, wire version and library may be gone, too: a new spell checks all of them.
+            raise LinkLost("the server lost leases that it had given: its data was deleted, or older data restored")
         if self._announce_wishes:
             self._announce_wishes = False
             await self.announce()
@@ -231,6 +235,9 @@ class Keeper:
                 self._wish(partition.number)
             case functions.Taken():
                 self._wishes.discard(partition.number)
+                if outcome.epoch <= partition.lease.epoch:
+                    self._went_back, partition.lease.epoch = True, outcome.epoch
+                    return
                 # Before anything is read: afterwards the position moves on.
                 if outcome.lost:
                     await self._count_trimmed(partition, outcome)

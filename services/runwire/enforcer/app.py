@@ -137,9 +137,10 @@ def _on_signals(stop: asyncio.Event) -> asyncio.Event:
     loop, main, started = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
 
     def end() -> None:
-        stop.set()
-        if not started.is_set() and main is not None:
+        # Once: a second signal must not cut short the drain that the first one asked for.
+        if not started.is_set() and not stop.is_set() and main is not None:
             main.cancel()
+        stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end)

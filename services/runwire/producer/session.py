@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple, assert_never
 
 from runwire.broker.connection import Link, Reply, ServerError
-from runwire.errors import DeploymentMissing, LinkLost, PartitionMismatch, PublishRefused, ServerUnfit, WireMismatch
+from runwire.errors import DeploymentMissing, LinkLost, PartitionMismatch, PublishRefused, WireMismatch
 from runwire.producer.options import ProducerOptions
 from runwire.producer.replies import Full, Refused, Stored, Unusable, judge
 from runwire_schemas.keys import Keys
@@ -41,12 +41,6 @@ async def open_session(url: str, name: str, keys: Keys, options: ProducerOptions
         await link.connect()
         meta, info = await link.call_many((("HMGET", keys.meta, "partitions", "wire"), ASK_IDENTITY))
         return Session(link, _partitions(_usable(meta, link.address), keys, link.address), identity_of(info))
-    except ServerUnfit as error:
-        await link.close()
-        # The only refusal at login that passes by itself.
-        if "max number of clients" in str(error):
-            raise LinkLost(str(error)) from None
-        raise
     except BaseException:
         await link.close()
         raise

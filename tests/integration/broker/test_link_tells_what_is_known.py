@@ -185,3 +185,11 @@ async def test_a_link_may_connect_again_at_once(server: Server) -> None:
         assert await link.call("PING") == b"PONG"
     await link.close()
     assert not link.connected
+
+
+async def test_a_server_without_a_free_connection_is_lost_not_unfit(own_server: Server) -> None:
+    """Everybody comes back at once after a restart: who is refused waits and tries again, instead of giving up."""
+    async with await open_link(own_server.url) as link:
+        await link.call("CONFIG", "SET", "maxclients", 1)
+        with pytest.raises(LinkLost, match="max number of clients"):
+            await open_link(own_server.url)
