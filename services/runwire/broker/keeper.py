@@ -92,6 +92,8 @@ class Keeper:
         try:
             seen = await functions.beat(self._link, desk.keys.members(desk.group), desk.me, self._ttl_ms)
         except ServerError as error:
+            if error.outcome == "refused" and not self.members:
+                raise  # without any assignment nothing is begun: it would look healthy and do nothing
             # Who lives is advice. Without it the last assignment stands; leases and fences go on deciding.
             desk.observer.say("members-unreachable", reason=str(error))
             return

@@ -198,3 +198,19 @@ async def test_redis_tools_see_the_position_as_a_consumer_group(server: Server, 
             )
 
         await wait_until(mirrored, "the group stands at the last committed record", 4.0)
+
+
+async def test_a_read_only_server_is_no_healthy_one_at_any_moment(own_server: Server) -> None:
+    """Who cannot write is not ready, also right after a new connection that knows no members yet."""
+    settings, heard = alone(own_server.url), Heard()
+    async with (
+        await open_link(own_server.url) as link,
+        running(settings, FloorHandler(1), observer=heard) as node,
+    ):
+        await link.call("REPLICAOF", "127.0.0.1", "1")
+        # Half a second is less than a lease: nobody's lease has run out yet.
+        await wait_until(lambda: len(heard.heard("server-lost")) >= 3, "it tries again and again", 0.8)
+        assert not node.status().connected
+        await link.call("REPLICAOF", "NO", "ONE")
+        await write(link, settings, RUN, numbered(1, 5))
+        await wait_for_log(link, settings, 5)
