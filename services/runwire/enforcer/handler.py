@@ -24,6 +24,10 @@ SLICE: Final = 250
 # Unfinished runs kept in memory. An evicted one costs a load of some 50 µs when its next record comes.
 CACHE_RUNS: Final = 20_000
 CACHE_BYTES: Final = 64 * 2**20  # of stored state; in memory a machine takes a few times that
+# A commit writes the whole state of each run it touches, and a load reads it: usually a few hundred bytes a run, but
+# runs with a mebibyte of arguments each would make commits that take longer than an answer may.
+COMMIT_STATE_BYTES: Final = 8 * 2**20
+FORGET: Final = 0.9  # of the largest state seen, per batch: a single large one is forgotten after some 20 batches
 # An owner that has watched a run in silence for so long may end it, however long the limit: the deadline is in Redis
 # and survives take-overs. Without any watching, the end of an outage would also end healthy runs.
 WATCH_S: Final = 30.0
@@ -44,7 +48,7 @@ class Due(NamedTuple):
 class _Held:
     """What is in memory of one partition."""
 
-    __slots__ = ("in_flight", "machines", "parsed", "seen", "sizes", "to_keep", "wanted")
+    __slots__ = ("in_flight", "largest", "machines", "parsed", "seen", "size", "sizes", "to_keep", "wanted")
 
     def __init__(self) -> None:
         self.machines: dict[str, RunMachine] = {}  # least recently used first
@@ -52,8 +56,22 @@ class _Held:
         self.wanted: set[str | None] = set()  # runs of that batch: found or loaded, they must stay until it is handled
         self.in_flight: dict[str, int] = {}  # commits on their way, by run: such a run must stay in memory
         self.seen: dict[str, float] = {}  # when a record of the run last came
-        self.sizes: dict[str, int] = {}
+        self.sizes: dict[str, int] = {}  # of stored states in bytes, and their sum
+        self.size = 0
+        self.largest = 1.0  # of the states seen lately
         self.to_keep: list[str] = []  # violated runs whose raw records are still to be copied aside
+
+    def weigh(self, run: str, size: int) -> None:
+        """Note how large the stored state of a run is."""
+        self.size += size - self.sizes.get(run, 0)
+        self.sizes[run] = size
+        self.largest = max(self.largest, size)
+
+    def forget(self, run: str) -> None:
+        """Drop a run from memory."""
+        del self.machines[run]
+        self.seen.pop(run, None)
+        self.size -= self.sizes.pop(run, 0)
 
 
 class RunHandler:
@@ -85,11 +103,24 @@ class RunHandler:
         return sum(len(held.machines) for held in self._held)
 
     def missing(self, batch: Batch) -> list[str]:
-        """Runs of this batch that are not in memory and belong to this partition."""
+        """Runs of this batch that are not in memory and belong to this partition.
+
+        What may be too much to load at once is left for the next batch, and the records from there on with it.
+        """
         held = self._held[batch.partition]
         held.parsed = records = [parse(entry_id, fields) for entry_id, fields in batch.entries]
         held.wanted = {record.run for record in records}
-        return self.unloaded(batch.partition, held.wanted)
+        missing = self.unloaded(batch.partition, held.wanted)
+        held.largest = max(1.0, held.largest * FORGET)
+        most = max(1, int(COMMIT_STATE_BYTES / held.largest))
+        if len(missing) > most:
+            # In stream order.
+            missing = self.unloaded(batch.partition, dict.fromkeys(record.run for record in records))
+            left = set(missing[most:])
+            held.parsed = records[: next(n for n, record in enumerate(records) if record.run in left)]
+            held.wanted = {record.run for record in held.parsed}
+            missing = missing[:most]
+        return missing
 
     def unloaded(self, partition: int, runs: Iterable[str | None]) -> list[str]:
         """Those of the runs that are not in memory and belong to this partition."""
@@ -108,6 +139,7 @@ class RunHandler:
             if state.run_id not in held.machines:
                 machine = self.machine(state.run_id, self._limits, state.blob, state.seq, partition=partition)
                 held.machines[state.run_id] = machine
+                held.weigh(state.run_id, len(state.blob or b""))
                 parked += machine.parked
         return parked
 
@@ -125,6 +157,7 @@ class RunHandler:
     def handle(self, batch: Batch) -> Commit:
         """Feed the records until the commit is full."""
         held = self._held[batch.partition]
+        held.parsed = _fitting(held.parsed, held.sizes, held.wanted)
         held.wanted = set()
         work = _Work(held.machines)
         done = 0
@@ -156,7 +189,7 @@ class RunHandler:
                 continue
             del held.in_flight[run]
             if held.machines[run].finished and run not in held.wanted:
-                self._forget(held, run)
+                held.forget(run)
         self._evict(held)
 
     def drop(self, partition: int) -> None:
@@ -211,7 +244,7 @@ class RunHandler:
             )
             held.in_flight[run] = held.in_flight.get(run, 0) + 1
             held.seen[run] = now
-            held.sizes[run] = len(blob)
+            held.weigh(run, len(blob))
             held.machines[run] = held.machines.pop(run)
         commit.evidence.extend(("", item.code, _encode(item)) for item in work.homeless)
         return commit
@@ -235,28 +268,21 @@ class RunHandler:
             raise AssertionError(f"run {record.run!r} was not loaded before its record {record.id}")
         return _evidence(record, "record-invalid", f"this run belongs to partition {place}: its producer counts others")
 
-    def _forget(self, held: _Held, run: str) -> None:
-        del held.machines[run]
-        held.seen.pop(run, None)
-        held.sizes.pop(run, None)
-
     def _discard(self, held: _Held, run: str) -> None:
         """Drop a machine that nothing is stored of."""
         if run not in held.in_flight and run not in held.wanted:
-            self._forget(held, run)
+            held.forget(run)
 
     def _evict(self, held: _Held) -> None:
         """Each partition may use its share of the memory; what is on its way stays."""
         share, size_share = self._cache_runs / self._partitions, self._cache_bytes / self._partitions
-        size = sum(held.sizes.values()) if len(held.sizes) > share / 8 else 0
-        if len(held.machines) <= share and size <= size_share:
+        if len(held.machines) <= share and held.size <= size_share:
             return
         for run in list(held.machines):
-            if len(held.machines) <= share and size <= size_share:
+            if len(held.machines) <= share and held.size <= size_share:
                 return
             if run not in held.in_flight and run not in held.wanted:
-                size -= held.sizes.get(run, 0)
-                self._forget(held, run)
+                held.forget(run)
 
 
 class _Work:
@@ -295,6 +321,22 @@ class _Work:
     def chunks(self) -> int:
         """How many chunks were made so far."""
         return sum(len(machine.chunks) for machine in self.touched.values())
+
+
+def _fitting(
+    records: list[Record | Malformed], sizes: dict[str, int], wanted: set[str | None]
+) -> list[Record | Malformed]:
+    """The first records, at least one, whose runs' states are together no more than a commit may hold."""
+    if sum(sizes.get(run, 0) for run in wanted if run is not None) <= COMMIT_STATE_BYTES:
+        return records
+    size, counted = 0, set[str]()
+    for number, record in enumerate(records):
+        if record.run is not None and record.run not in counted:
+            counted.add(record.run)
+            size += sizes.get(record.run, 0)
+            if size > COMMIT_STATE_BYTES and number:
+                return records[:number]
+    return records
 
 
 def _evidence(record: Record | Malformed, code: str, message: str) -> Evidence:
