@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple, Self
 
 from runwire.adapters import Framing
 from runwire.backoff import Backoff
-from runwire.broker.connection import Link
 from runwire.errors import (
     DeploymentMissing,
     LinkLost,
@@ -83,7 +82,6 @@ class Producer:
         self._sender: Sender | None = None
         self._registry: Registry | None = None
         self._task: asyncio.Task[None] | None = None
-        self._first: Link | None = None
         self._closing = False
         self._broken: Exception | None = None
         self._failure: Exception | None = None
@@ -117,12 +115,12 @@ class Producer:
         if self._task is not None:
             return
         session = await self._first_session()
-        self._partitions, self._first = session.partitions, session.link
+        self._partitions = session.partitions
         self._registry = Registry(
             self._identity, self.options.remembered_runs, lambda run_id: partition_of(run_id, session.partitions)
         )
-        self._sender = Sender(self._connect, self.options, self._on_failed)
-        self._task = asyncio.create_task(self._run(self._sender, session), name="runwire-producer")
+        self._sender = Sender(session, self._connect, self.options, self._on_failed)
+        self._task = asyncio.create_task(self._run(self._sender), name="runwire-producer")
 
     async def close(self, linger: float | None = None) -> None:
         """Refuse new records, wait for the acknowledgement of the accepted ones, disconnect. Idempotent.
@@ -370,9 +368,9 @@ class Producer:
                     raise
                 await asyncio.sleep(delay)
 
-    async def _run(self, sender: Sender, session: Session) -> None:
+    async def _run(self, sender: Sender) -> None:
         try:
-            await sender.run(session)
+            await sender.run()
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever ended the task must reach everybody who waits
@@ -403,9 +401,8 @@ class Producer:
     async def _stop(self, sender: Sender, task: "asyncio.Task[None]") -> None:
         task.cancel()
         await asyncio.wait((task,))
-        if self._first is not None:
-            # A task that is cancelled before its first step never took the connection up. To close twice is safe.
-            await self._first.close()
+        # A task that is cancelled before its first step closes nothing.
+        await sender.drop("closed")
         closed = ProducerClosed("The producer was closed before this was acknowledged.")
         for lane in sender.lanes.values():
             self._on_failed(lane.fail(closed), closed)

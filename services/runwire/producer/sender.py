@@ -42,7 +42,9 @@ class Sender:
     the same connection, because the server has lost nothing and replaying would ask it for more.
     """
 
-    def __init__(self, connect: Callable[[], Awaitable[Session]], options: ProducerOptions, fail: Fail) -> None:
+    def __init__(
+        self, first: Session, connect: Callable[[], Awaitable[Session]], options: ProducerOptions, fail: Fail
+    ) -> None:
         self.lanes: dict[int, Lane] = {}
         self.kept = Kept()
         self.reconnects = 0
@@ -57,7 +59,8 @@ class Sender:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._busy: set[Lane] = set()
-        self._link: Link | None = None
+        self._first = first
+        self._link: Link | None = first.link
         self._server: ServerIdentity | None = None
         self._lost: str | None = None
         self._good_at = float("-inf")
@@ -90,9 +93,9 @@ class Sender:
         self._busy.add(lane)
         self._wake.set()
 
-    async def run(self, session: Session) -> None:
+    async def run(self) -> None:
         """Send until cancelled, or until the broker refuses for good (PublishRefused, ServerUnfit)."""
-        current: Session | None = session
+        current: Session | None = self._first
         try:
             while True:
                 try:
@@ -103,11 +106,11 @@ class Sender:
                     if self._link is not None:
                         self.reconnects += 1
                         log.warning("connection lost: %s", error)
-                    await self._drop(str(error))
+                    await self.drop(str(error))
                     current = None
                 await asyncio.sleep(self._backoff.delay())
         finally:
-            await self._drop("closed")
+            await self.drop("closed")
 
     # ------------------------------------------------------------------ connections
 
@@ -125,7 +128,8 @@ class Sender:
                 log.info("partition %d: replaying what was acknowledged lately", lane.number)
             self.touch(lane)
 
-    async def _drop(self, reason: str) -> None:
+    async def drop(self, reason: str) -> None:
+        """Close the connection, if there is one."""
         link, self._link = self._link, None
         self.trouble = reason
         if link is not None:
