@@ -24,7 +24,7 @@ class Exit(IntEnum):
     INTERNAL = 70
     """A bug in Runwire: the traceback is printed, please report it."""
     INTERRUPTED = 130
-    """Stopped by Ctrl-C."""
+    """Stopped by Ctrl-C, `demo` also by SIGTERM."""
     BROKEN_PIPE = 141
     """The program that read the output went away."""
 

@@ -85,6 +85,7 @@ class Deployment:
         self._enforcers = enforcers
         self._server: ServerProcess | None = None
         self._supervisor = Supervisor(say)
+        self._stopping = threading.Event()
         self.children: list[Child] = []
         self.url = ""
 
@@ -116,13 +117,14 @@ class Deployment:
 
     def wait_ready(self, limit_s: float) -> bool:
         """Whether every partition has an owner, after at most `limit_s`; what is missing is said. From any thread."""
-        missing = asyncio.run(_wait_for_owners(self.url, limit_s))
-        if missing:
+        missing = asyncio.run(_wait_for_owners(self.url, limit_s, self._stopping))
+        if missing and not self._stopping.is_set():
             self._say(f"not ready after {limit_s:.0f} s: {missing}; logs are in {self._folder.logs}")
         return not missing
 
     def request_stop(self) -> None:
-        """Make `run` return, also one that has not begun. Safe from a signal handler and from any thread."""
+        """End `run` and `wait_ready`, also one that has not begun. Safe from a signal handler and from any thread."""
+        self._stopping.set()
         self._supervisor.request_stop()
 
     def stop(self) -> None:
@@ -133,12 +135,12 @@ class Deployment:
             self._server.server.stop()
 
 
-async def _wait_for_owners(url: str, limit_s: float) -> str:
-    """Empty once all partitions are owned, else what was missing at the end."""
+async def _wait_for_owners(url: str, limit_s: float, stopping: threading.Event) -> str:
+    """Empty once all partitions are owned, else what was missing at the end or when it is to stop."""
     keys = Keys(load(os.environ).prefix)
     deadline = time.monotonic() + limit_s
     missing = "no enforcer has started"
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and not stopping.is_set():
         with contextlib.suppress(LinkLost, DeploymentMissing):
             async with await open_link(url, "runwire-up") as link:
                 views = (await overview(link, keys, await stored_partitions(link, keys))).partitions

@@ -8,7 +8,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -243,7 +243,7 @@ async def _deployed(folder: Path, stage: Stage) -> AsyncGenerator[tuple[Deployme
         deployment = Deployment(data, ENFORCERS, 0, stage.news)
         supervising = threading.Thread(target=deployment.run, daemon=True)
         try:
-            url = await asyncio.to_thread(deployment.start)
+            url = await _to_its_end(deployment.start)
             supervising.start()
             await asyncio.to_thread(deployment.wait_ready, READY_LIMIT_S)
             stage.news(f"{url} is up with {ENFORCERS} enforcers")
@@ -255,8 +255,20 @@ async def _deployed(folder: Path, stage: Stage) -> AsyncGenerator[tuple[Deployme
             await asyncio.to_thread(deployment.stop)
 
 
+async def _to_its_end(work: Callable[[], str]) -> str:
+    """In a thread. A cancellation waits for it: what a start that goes on has started, nobody would stop."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait((working,))
+        raise
+
+
 async def run_demo(corpus: Path | None, *, keep: bool, plain: bool) -> bool:
     """Perform, check, print the table; whether every check held."""
+    # Like Ctrl-C, which cancels and so stops what was started.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, signal.raise_signal, signal.SIGINT)
     streams = sample_streams() + (recorded_streams(corpus) if corpus is not None else [])
     stage = stage_for(plain=plain)
     folder = Path(tempfile.mkdtemp(prefix="runwire-demo-"))
