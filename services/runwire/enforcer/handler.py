@@ -157,7 +157,8 @@ class RunHandler:
     def handle(self, batch: Batch) -> Commit:
         """Feed the records until the commit is full."""
         held = self._held[batch.partition]
-        held.parsed = _fitting(held.parsed, held.sizes, held.wanted)
+        if held.size > COMMIT_STATE_BYTES:
+            held.parsed = _fitting(held.parsed, held.sizes)
         held.wanted = set()
         work = _Work(held.machines)
         done = 0
@@ -244,7 +245,8 @@ class RunHandler:
             )
             held.in_flight[run] = held.in_flight.get(run, 0) + 1
             held.seen[run] = now
-            held.weigh(run, len(blob))
+            if held.sizes.get(run) != len(blob):
+                held.weigh(run, len(blob))
             held.machines[run] = held.machines.pop(run)
         commit.evidence.extend(("", item.code, _encode(item)) for item in work.homeless)
         return commit
@@ -323,12 +325,8 @@ class _Work:
         return sum(len(machine.chunks) for machine in self.touched.values())
 
 
-def _fitting(
-    records: list[Record | Malformed], sizes: dict[str, int], wanted: set[str | None]
-) -> list[Record | Malformed]:
+def _fitting(records: list[Record | Malformed], sizes: dict[str, int]) -> list[Record | Malformed]:
     """The first records, at least one, whose runs' states are together no more than a commit may hold."""
-    if sum(sizes.get(run, 0) for run in wanted if run is not None) <= COMMIT_STATE_BYTES:
-        return records
     size, counted = 0, set[str]()
     for number, record in enumerate(records):
         if record.run is not None and record.run not in counted:
