@@ -1,7 +1,8 @@
 """What a caller may give as a chunk, as the bytes of its record."""
 
+import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -24,9 +25,30 @@ def body_of(chunk: ChunkLike) -> bytes:
     try:
         if isinstance(chunk, (bytearray, memoryview)):
             return bytes(chunk)
-        return chunk.encode() if isinstance(chunk, str) else _encode(chunk)
+        if isinstance(chunk, str):
+            return chunk.encode()
+        if not isinstance(cast("object", chunk), (Mapping, msgspec.Struct)):
+            raise TypeError(f"it is {type(chunk).__name__}, not bytes, text, a mapping or a struct")
+        body = _encode(chunk)
+        # The encoder writes a float that JSON has no word for as null, which is another chunk than was meant.
+        if b"null" in body and _has_no_json(chunk):
+            raise ValueError("NaN and infinite numbers have no JSON")
     except (TypeError, ValueError, OverflowError) as error:
         raise RecordInvalid(f"This chunk cannot be written as JSON: {error}.") from None
+    return body
+
+
+def _has_no_json(value: object) -> bool:
+    """Whether a float in it, at any depth, is NaN or infinite."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
+    if isinstance(value, Mapping):
+        return any(map(_has_no_json, cast("Mapping[object, object]", value).values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_no_json, cast("list[object]", value)))
+    return False
 
 
 def check_size(body: bytes, kind: Kind, options: ProducerOptions) -> None:

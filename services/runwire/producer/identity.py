@@ -5,7 +5,7 @@ import re
 import secrets
 import socket
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import msgspec
 
@@ -140,6 +140,8 @@ class Registry:
 
     def open(self, run_id: str) -> RunState:
         """The state of this run, made if need be; it is kept at least until it is closed as often as opened."""
+        if not isinstance(cast("object", run_id), str):
+            raise RecordInvalid(f"The run id {run_id!r} is {type(run_id).__name__}, not text.")
         state = self._runs.get(run_id)
         if state is None:
             if len(self._runs) >= self._limit and not self.who.stable:

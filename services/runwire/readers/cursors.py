@@ -1,7 +1,7 @@
 """Cursors: how a reader says what it has seen. `<seq>` in attempt 1, `<attempt>.<seq>` in later ones."""
 
 import re
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from runwire.errors import CursorInvalid
 
@@ -23,7 +23,8 @@ def parse_cursor(given: str | int | None) -> Cursor:
     """A cursor as users hold it; None is the start of the newest attempt. Raises CursorInvalid."""
     if given is None:
         return START
-    found = _SHAPE.fullmatch(str(given))
+    # A float looks like <attempt>.<seq>, and 1.50 would be 1.5: another chunk.
+    found = None if isinstance(cast("object", given), float) else _SHAPE.fullmatch(str(given))
     if found is None:
         raise CursorInvalid(
             f"The cursor {str(given)[:_SHOWN]!r} is neither <seq> nor <attempt>.<seq>. "

@@ -65,3 +65,8 @@ def test_options_that_contradict_each_other_are_refused() -> None:
 def test_a_producers_options_follow_the_settings_of_the_process() -> None:
     options = ProducerOptions.from_settings(Settings(linger_ms=7, max_lag_records=5, replay_window_s=2.5))
     assert (options.linger, options.max_lag_records, options.replay_window) == (0.007, 5, 2.5)
+
+
+def test_a_number_with_a_fraction_is_no_cursor() -> None:
+    with pytest.raises(CursorInvalid, match=r"1\.5"):
+        parse_cursor(1.5)  # type: ignore[arg-type]  # what a caller without a type checker may give

@@ -1,5 +1,7 @@
 """A packed record, read as Redis reads it and judged as the enforcer judges it, is the record that was meant."""
 
+from typing import Any
+
 import hiredis
 import pytest
 from hypothesis import given
@@ -48,8 +50,8 @@ def test_a_transaction_is_all_or_nothing() -> None:
     ]
 
 
-@pytest.mark.parametrize("run_id", ["", "x" * 257, "ü" * 129, "~child", "a\nb", "a\x7fb", "\ud800"])
-def test_run_ids_that_the_enforcer_would_refuse_are_refused_here(run_id: str) -> None:
+@pytest.mark.parametrize("run_id", ["", "x" * 257, "ü" * 129, "~child", "a\nb", "a\x7fb", "\ud800", 5, None])
+def test_run_ids_that_the_enforcer_would_refuse_are_refused_here(run_id: Any) -> None:
     registry = Registry(identity(None, None), 10, lambda run: partition_of(run, 16))
     with pytest.raises(RecordInvalid):
         registry.open(run_id)

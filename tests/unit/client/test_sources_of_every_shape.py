@@ -4,6 +4,7 @@ import io
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from runwire.errors import ChunkTooLarge, RecordInvalid
@@ -42,6 +43,10 @@ class AsyncFile:
 
     async def read(self, _size: int) -> bytes:
         return self.parts.pop(0)
+
+
+class Opaque(msgspec.Struct):
+    value: object
 
 
 @pytest.mark.parametrize(
@@ -88,10 +93,26 @@ def test_a_chunk_may_be_given_as_bytes_text_mapping_or_struct(chunk: Any) -> Non
     assert body_of(chunk) == b'{"type":"text-delta","index":0,"text":"hi"}'
 
 
-@pytest.mark.parametrize("chunk", [{"x": object()}, "\ud800"], ids=["object", "surrogate"])
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        {"x": object()},
+        "\ud800",
+        None,
+        5,
+        [{"type": "finish"}],
+        {"x": [{"y": float("nan")}]},
+        Opaque(value={"x": float("inf")}),
+    ],
+    ids=["object", "surrogate", "none", "number", "list", "nan", "infinite"],
+)
 def test_what_is_no_json_is_refused(chunk: Any) -> None:
     with pytest.raises(RecordInvalid):
         body_of(chunk)
+
+
+def test_a_null_that_was_meant_is_sent() -> None:
+    assert body_of({"name": None, "text": "null", "n": 1.5}) == b'{"name":null,"text":"null","n":1.5}'
 
 
 def test_sizes_are_checked_by_kind() -> None:
