@@ -22,19 +22,17 @@ def body_of(chunk: ChunkLike) -> bytes:
     """The JSON of a chunk. Bytes are not looked at: the enforcer judges them. Raises RecordInvalid."""
     if isinstance(chunk, bytes):
         return chunk
+    if isinstance(chunk, (bytearray, memoryview)):
+        return bytes(chunk)
+    if not isinstance(cast("object", chunk), (str, Mapping, msgspec.Struct)):
+        raise RecordInvalid(f"A chunk is bytes, text, a mapping or a struct, not {type(chunk).__name__}.")
     try:
-        if isinstance(chunk, (bytearray, memoryview)):
-            return bytes(chunk)
-        if isinstance(chunk, str):
-            return chunk.encode()
-        if not isinstance(cast("object", chunk), (Mapping, msgspec.Struct)):
-            raise TypeError(f"it is {type(chunk).__name__}, not bytes, text, a mapping or a struct")
-        body = _encode(chunk)
-        # The encoder writes a float that JSON has no word for as null, which is another chunk than was meant.
-        if b"null" in body and _has_no_json(chunk):
-            raise ValueError("NaN and infinite numbers have no JSON")
+        body = chunk.encode() if isinstance(chunk, str) else _encode(chunk)
     except (TypeError, ValueError, OverflowError) as error:
         raise RecordInvalid(f"This chunk cannot be written as JSON: {error}.") from None
+    # The encoder writes a float that JSON has no word for as null, which is another chunk than was meant.
+    if b"null" in body and _has_no_json(chunk):
+        raise RecordInvalid("This chunk cannot be written as JSON: it has a number that is NaN or infinite.")
     return body
 
 
