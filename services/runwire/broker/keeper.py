@@ -1,6 +1,7 @@
 """Keeps leases: beats, computes who should own what, takes, renews, hands over. One task, one connection."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, assert_never, cast
 
@@ -17,6 +18,7 @@ from runwire.errors import LinkLost
 STALL_S: Final = 10.0
 # Many members may nudge at once; one look at the members answers all of them.
 NUDGE_PAUSE_S: Final = 0.02
+LOOK_AFTER_S: Final = 0.01  # the server counts whole milliseconds, and its heartbeat was older than its lease
 # Ten reads have then found nothing.
 IDLE_S: Final = 1.0
 SUSPECT_FIELD: Final = "t"  # of the lease hash: the record that an owner of an isolated partition is about to try
@@ -36,6 +38,7 @@ class Keeper:
         self._settled = asyncio.Event()
         self._wishes: set[int] = set()  # partitions that are ours by right and held by another, as the other was told
         self._announce_wishes = False
+        self._look_at = math.inf  # when a lease runs out that its owner should have renewed by now
         self._went_back = False  # an epoch was not above the last one
         self.members: list[str] = []
 
@@ -46,11 +49,11 @@ class Keeper:
         while not self._desk.draining:
             self._desk.keeper_wake.clear()
             self._desk.turned_at = clock()
-            full = self._nudged or clock() >= next_beat
+            full = self._nudged or clock() >= min(next_beat, self._look_at)
             if full:
                 if not self._nudges.connected:
                     raise LinkLost("the subscription to the nudge channel was lost")
-                self._nudged = False
+                self._nudged, self._look_at = False, math.inf
                 next_beat = clock() + self._desk.settings.renew_s
                 await self._beat()
                 await asyncio.gather(self._renew_all(), self._peek_all())
@@ -58,7 +61,7 @@ class Keeper:
             await self._take_all()
             await self._write_alarms()
             self._settled.set()
-            await _wait(self._desk.keeper_wake, max(next_beat - clock(), 0.0))
+            await _wait(self._desk.keeper_wake, max(min(next_beat, self._look_at) - clock(), 0.0))
             if self._nudged:
                 await asyncio.sleep(NUDGE_PAUSE_S)
 
@@ -179,6 +182,15 @@ class Keeper:
                 owner, expires = cast("list[bytes | None]", lease)
                 left = int(expires or 0) - server_ms
                 partition.lease.seen_free(now, free=not owner or not 0 < left <= 2 * self._ttl_ms)
+                self._expect(left)
+
+    def _expect(self, left_ms: int) -> None:
+        """Look as soon as a neglected lease runs out: at the next beat its readers would have waited for longer.
+
+        A living owner renews in time, so its lease never has less than a beat left after two of them.
+        """
+        if 0 < left_ms < self._ttl_ms - 2 * round(self._desk.settings.renew_s * 1000):
+            self._look_at = min(self._look_at, asyncio.get_running_loop().time() + left_ms / 1000 + LOOK_AFTER_S)
 
     async def _give_away(self) -> None:
         leaving = [p for p in self._desk.held() if p.lease.state is State.LEAVING and not p.in_flight]
@@ -234,6 +246,7 @@ class Keeper:
             case functions.Held():
                 partition.lease.seen_free(0.0, free=False)
                 partition.defect = ""
+                self._expect(outcome.left_ms)
                 self._wish(partition.number)
             case functions.Taken():
                 self._wishes.discard(partition.number)

@@ -173,3 +173,19 @@ async def test_two_zombies_cannot_both_commit(server: Server, prefix: str, link:
 
 def _fenced(heard: Heard) -> Any:
     return heard.heard("commit-fenced") or heard.heard("partition-fenced")
+
+
+async def test_a_vanished_owner_is_missed_no_longer_than_its_lease(server: Server, prefix: str, link: Link) -> None:
+    """Who waits for a lease looks again when it runs out, not at its next heartbeat, up to half a second later."""
+    settings = quick_settings(server.url, prefix, partitions=4, lease_ttl_s=1.5, renew_s=0.5)
+    clock, felt = asyncio.get_running_loop().time, list[float]()
+    async with running(settings, FloorHandler(4)) as heir:
+        for _ in range(4):
+            dying = Node(settings, FloorHandler(4))
+            await dying.start()
+            await wait_until(lambda: len(heir.status().held) == 2, "shared", 5.0)
+            await crash(dying)
+            began = clock()
+            await wait_until(lambda: len(heir.status().held) == 4, "taken over", 5.0)
+            felt.append(clock() - began)
+    assert max(felt) < 1.5 + 0.2, felt
