@@ -12,12 +12,12 @@ from runwire.broker import functions
 from runwire.broker.alarms import alarm
 from runwire.broker.chores import Spell, end_if_cancelled
 from runwire.broker.partition import Partition
-from runwire.broker.reading import Entry, entry_bytes
+from runwire.broker.reading import Appetite, Entry, entry_bytes
 from runwire.enforcer.handler import KEEP, RunHandler
 from runwire.errors import LinkLost
 from runwire_schemas.record import parse
 
-PAGE: Final = 200  # entries of the partition read at a time; a page of the largest records must still fit in memory
+PAGE: Final = 200  # entries of the partition read at a time; fewer where they are large
 TRIES: Final = 10  # of a copy that the server refuses, once a round, until it is given up
 PAUSE_S: Final = 0.005  # between pages: the copy is in no hurry, commits are
 
@@ -88,9 +88,11 @@ class Keeping:
             return
         begin = hold.split(b" ")[0].decode()
         end = job.partition.lease.position
-        room = spell.desk.settings.kept_bytes
+        room, appetite = spell.desk.settings.kept_bytes, Appetite(PAGE)
         while not job.void:
-            page = cast("list[Entry]", await spell.link.call("XRANGE", keys.raw, begin, end, "COUNT", PAGE))
+            count = appetite.count(1)
+            page = cast("list[Entry]", await spell.link.call("XRANGE", keys.raw, begin, end, "COUNT", count))
+            appetite.saw(max(map(entry_bytes, page), default=0), full=len(page) == count)
             mine: list[Entry] = []
             for entry in page:
                 if parse(*entry).run == job.run:
@@ -98,7 +100,7 @@ class Keeping:
                     if room < 0:
                         break
                     mine.append(entry)
-            done = len(page) < PAGE or room < 0
+            done = len(page) < count or room < 0
             lapsed = done and not await spell.link.call("HEXISTS", keys.holds, f"{KEEP}{job.run}")
             if mine or done:
                 await self._keep(spell, job, mine, done=done)
