@@ -192,6 +192,31 @@ async def test_a_copy_that_came_too_late_is_said(server: Server, prefix: str, li
         await wait_until(said, "evidence says that the copy is not complete")
 
 
+async def test_a_copy_that_was_asked_for_twice_is_complete(server: Server, prefix: str, link: Link) -> None:
+    """A new owner may see the hold of a commit before it hears the commit's answer: the copy is asked for twice."""
+    settings = quick_settings(server.url, prefix, partitions=1)
+    keys = Keys(prefix).partition(0)
+
+    class Repeating(RunHandler):
+        asked = 0
+        again: Sequence[str] = ()
+
+        def take_to_keep(self, partition: int) -> list[str]:
+            self.asked += 1
+            runs, self.again = [*super().take_to_keep(partition), *self.again], ()
+            return runs
+
+    handler = Repeating(limits_of(settings), settings.partitions, clock=time.monotonic)
+    async with running(settings, handler, chores=[Keeping(handler)]):
+        await write(link, settings, "run", [*bodies_of_run(5)[:3], BROKEN])
+        await wait_until(lambda: kept(link, settings, "run"), "copied")
+        await wait_until(lambda: _no_holds(link, keys.holds), "let go")
+        handler.again, before = ("run",), handler.asked
+        await wait_until(lambda: handler.asked > before + 1, "the second copy was tried")
+
+    assert "kept-incomplete" not in await evidence_codes(link, settings, 0)
+
+
 async def test_the_copy_of_a_run_is_bounded(server: Server, prefix: str, link: Link) -> None:
     settings = quick_settings(server.url, prefix, partitions=1, kept_bytes=4096)
     handler, chores = keeping_node(settings)
