@@ -84,8 +84,8 @@ class Keeping:
         keys = job.partition.keys
         hold = await spell.link.call("HGET", keys.holds, f"{KEEP}{job.run}")
         if not isinstance(hold, bytes):
-            # Where a copy lies, the hold went with it: a copy is asked for twice when an owner sees the hold of a commit
-            # before it hears the commit's answer.
+            # Where a copy lies, the hold went with it. A copy is asked for twice when an owner sees the hold of its
+            # commit before it hears the commit's answer.
             if not await spell.link.call("EXISTS", keys.kept(job.run)):
                 await self._incomplete(spell, job, "0 records are kept")
             return
