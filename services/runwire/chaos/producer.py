@@ -17,12 +17,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from runwire import Producer
+from runwire.producer.options import ProducerOptions
 from runwire_schemas.errors import RunwireError
 
 from .content import Plan, Role, plan, run_id
 from .journal import AckLine, Journal, OverLine, ProducerNotes, RunLine, producer_path
 
 OPEN_RUNS: Final = 12
+# A start may meet several outages in a row. Giving up with an error is what an impatient start is for, not a finding.
+START_TIMEOUT_S: Final = 60.0
 NOTE_EVERY_S: Final = 0.05
 # Longer than every idle limit of a chaos run.
 SILENCE_S: Final = 6.5
@@ -152,7 +155,8 @@ def left_open(task: Task) -> list[str]:
 
 async def main(task: Task) -> None:
     src, epoch = (f"slot-{task.slot}", task.generation) if task.stable else (None, None)
-    async with Producer(task.url, src=src, epoch=epoch) as producer:
+    options = ProducerOptions(start_timeout=START_TIMEOUT_S)
+    async with Producer(task.url, src=src, epoch=epoch, options=options) as producer:
         writer = Writer(task, producer)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, writer.stopping.set)
         await writer.work()
