@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple, cast
+from zlib import crc32
 
 from runwire.broker.connection import Reply
 from runwire.errors import CursorAhead, LogDamaged, LogExpired, ReadError, Superseded
@@ -20,7 +21,7 @@ class Look(NamedTuple):
     seq: int | None
     attempt: int
     open: bool
-    own: bytes | None
+    own: list[bytes]
     page: list[Reply]
     last: bytes | None
 
@@ -46,6 +47,11 @@ class Feed:
         self._delivered: bytes | None = None
         # The chunk `seq`, if this reader has read it itself: after a loss another one may stand there.
         self._last: bytes | None = None
+        # Checksum and size of the chunks handed out last. Sources that take turns may come back in another order after
+        # a loss, so that the last chunk is the same and one before it is not.
+        self._seen: deque[tuple[int, int]] = deque()
+        self._seen_bytes = 0
+        self._lost = False
 
     @property
     def over(self) -> bool:
@@ -74,7 +80,20 @@ class Feed:
         chunk = self._queue.popleft()
         self._bytes -= len(chunk.data)
         self._delivered_seq, self._delivered = chunk.seq, chunk.data
+        self._remember(chunk.data)
         return chunk
+
+    def _remember(self, data: bytes) -> None:
+        self._seen.append((crc32(data), len(data)))
+        self._seen_bytes += len(data)
+        options = self._options
+        while len(self._seen) > options.recheck_chunks or self._seen_bytes > options.page_bytes:
+            self._seen_bytes -= self._seen.popleft()[1]
+
+    @property
+    def own_from(self) -> int:
+        """The first of the chunks up to `seq` that the next look must see again: more than the last after a loss."""
+        return self.seq - len(self._seen) + 1 if self._lost and self._seen else self.seq
 
     def fail(self, error: Exception) -> None:
         """End with this error, unless it has ended already."""
@@ -116,6 +135,7 @@ class Feed:
             self._queue.clear()
             self._bytes = 0
             self.seq, self._last = self._delivered_seq, self._delivered
+            self._lost = True
 
     def judge(self, look: Look, asked: int) -> None:
         """Compare what Redis knows with what was seen, and take the page. `known` stays False for a run not there."""
@@ -126,7 +146,9 @@ class Feed:
         if look.attempt != self.attempt and not self._switch(look.attempt):
             return
         self.known = True
-        if look.seq < self.seq or (self._last is not None and look.own not in (None, self._last)):
+        replaced = self._replaced(look.own)
+        self._lost = False
+        if look.seq < self.seq or replaced:
             self.fail(self._ahead(look.seq))
         elif look.page:
             self.take_page(look.page, asked)
@@ -138,6 +160,14 @@ class Feed:
             # With everything seen, a finished run is at its end, whether its log is still there or not.
             self.behind = False
             self.ended = self.seq > 0 and (look.last.startswith(FINISH) if look.last is not None else not look.open)
+
+    def _replaced(self, own: list[bytes]) -> bool:
+        """Whether other chunks than those that were read stand in the log. An expired log has none."""
+        if not own or self._last is None:
+            return False
+        if self._lost and self._seen:
+            return [crc32(data) for data in own] != [checksum for checksum, _ in self._seen]
+        return own[-1] != self._last
 
     def _switch(self, newest: int) -> bool:
         """Go to the newest attempt if none was asked for. True if the look that told so can still be used."""

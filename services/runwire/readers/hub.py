@@ -194,7 +194,7 @@ class Hub:
             commands += [
                 ("HMGET", partition.state(feed.run_id), "s", "a"),
                 ("ZSCORE", partition.open, feed.run_id),
-                ("XRANGE", key, f"{feed.seq}-0", f"{feed.seq}-0"),
+                ("XRANGE", key, f"{feed.own_from}-0", f"{feed.seq}-0"),
                 ("XRANGE", key, f"({feed.seq}-0", "+", "COUNT", feed.page_size),
                 ("XREVRANGE", key, "+", "-", "COUNT", 1),
             ]
@@ -337,19 +337,22 @@ def _look_of(replies: list[Reply]) -> Look:
         seq=None if seq is None else int(seq),
         attempt=int(attempt or 1),
         open=score is not None,
-        own=_only(own),
+        own=_chunks(own),
         page=cast("list[Reply]", page),
-        last=_only(last),
+        last=next(iter(_chunks(last)), None),
     )
 
 
-def _only(entries: Reply) -> bytes | None:
-    """The chunk of a reply with at most one entry."""
-    match entries:
-        case [[_, [b"d", bytes(data)]]]:
-            return data
-        case _:
-            return None
+def _chunks(entries: Reply) -> list[bytes]:
+    """The chunks of a reply. What is no chunk is left out: whoever reads on meets it."""
+    found: list[bytes] = []
+    for entry in cast("list[Reply]", entries):
+        match entry:
+            case [_, [b"d", bytes(data)]]:
+                found.append(data)
+            case _:
+                pass
+    return found
 
 
 def _away(feed: Feed, error: Exception) -> str:

@@ -22,6 +22,9 @@ class ReaderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     # One page of catching up, and one live read over all runs.
     page_chunks: int = 500
     page_bytes: int = _MIB
+    # After a lost connection so many chunks, and at most page_bytes, are compared with what was handed out. A power
+    # loss takes a second or two; models write some hundred chunks in that time.
+    recheck_chunks: int = 512
     # A run that says nothing is looked at this often: its log may be gone, and a read would wait for it for ever.
     check_every: float = 5.0
     # How often a run that is not there yet is looked for. Its first chunk wakes the read anyway.

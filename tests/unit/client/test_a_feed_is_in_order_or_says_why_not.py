@@ -22,7 +22,7 @@ def feed(after: str | None = None, options: ReaderOptions | None = None) -> Feed
 
 
 def look(seq: int | None, page: list[Any] | None = None, **other: Any) -> Look:
-    known: dict[str, Any] = {"attempt": 1, "open": True, "own": None, "last": None, **other}
+    known: dict[str, Any] = {"attempt": 1, "open": True, "own": [], "last": None, **other}
     return Look(seq=seq, page=page or [], **known)
 
 
@@ -98,14 +98,36 @@ def test_after_a_loss_another_chunk_under_the_same_number_is_noticed() -> None:
     one.judge(look(2, [entry(1), entry(2, b'{"type":"a"}')]), 64)
     assert drain(one) == [1, 2]
     one.rewind()
-    one.judge(look(3, [entry(3)], own=b'{"type":"b"}'), 64)
+    one.judge(look(3, [entry(3)], own=[DELTA, b'{"type":"b"}']), 64)
     assert isinstance(one.error, CursorAhead)
+
+
+def test_after_a_loss_another_order_before_the_last_chunk_is_noticed() -> None:
+    """Two sources that take turns may come back in another order, and the last chunk be the same."""
+    one = feed()
+    first, second = b'{"type":"a"}', b'{"type":"b"}'
+    one.judge(look(3, [entry(1, first), entry(2, second), entry(3)]), 64)
+    assert drain(one) == [1, 2, 3]
+    one.rewind()
+    assert one.own_from == 1
+    one.judge(look(4, [entry(4)], own=[second, first, DELTA]), 64)
+    assert isinstance(one.error, CursorAhead)
+
+
+def test_after_a_loss_of_nothing_reading_goes_on() -> None:
+    one = feed(options=ReaderOptions(recheck_chunks=2))
+    one.judge(look(3, [entry(1), entry(2), entry(3)]), 64)
+    assert drain(one) == [1, 2, 3]
+    one.rewind()
+    assert one.own_from == 2
+    one.judge(look(4, [entry(4)], own=[DELTA, DELTA]), 64)
+    assert (one.error, one.own_from, drain(one)) == (None, 4, [4])
 
 
 def test_a_silent_look_while_chunks_are_queued_is_no_loss() -> None:
     one = feed()
     one.judge(look(2, [entry(1), entry(2, b'{"type":"a"}')]), 64)
-    one.judge(look(2, [], own=b'{"type":"a"}', last=b'{"type":"a"}'), 64)
+    one.judge(look(2, [], own=[b'{"type":"a"}'], last=b'{"type":"a"}'), 64)
     assert one.error is None
     assert drain(one) == [1, 2]
 
@@ -116,7 +138,7 @@ def test_what_was_not_handed_out_is_read_again_after_a_loss() -> None:
     one.judge(look(3, [entry(1), entry(2), entry(3)]), 64)
     assert one.pop() is not None
     one.rewind()
-    one.judge(look(2, [entry(2)], own=DELTA), 64)
+    one.judge(look(2, [entry(2)], own=[DELTA]), 64)
     assert one.error is None
     assert drain(one) == [2]
 
