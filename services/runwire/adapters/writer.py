@@ -1,5 +1,6 @@
 """The lower half of `Call`: blocks and their deltas, agent chunks beside them, and what no raw chunk may exceed."""
 
+from abc import ABC, abstractmethod
 from typing import Final
 
 import msgspec
@@ -47,7 +48,7 @@ class Block:
         return self.size > MAX_BLOCK
 
 
-class Writer:
+class Writer(ABC):
     """Writes raw chunks and agent chunks in their order. `take` hands out what was written since the last time."""
 
     def __init__(self, provider: str) -> None:
@@ -63,9 +64,9 @@ class Writer:
         self._out = []
         return out
 
+    @abstractmethod
     def fail(self, failure: Failure) -> None:
         """The call cannot go on."""
-        raise NotImplementedError
 
     def beside(self, kind: str, payload: dict[str, bytes], *, named: bool = True) -> None:
         """An agent chunk: `payload` maps names to JSON. `named` adds whose it is, where the type leaves that open."""
