@@ -7,9 +7,9 @@ import msgspec
 
 from runwire.adapters.base import MAX_EVENT, Emitted, Framing
 from runwire.adapters.failures import cut_off
-from runwire.adapters.framing import Framed
-from runwire.adapters.sse import WireEvent
-from runwire.adapters.values import TooLarge
+from runwire.adapters.framing.framed import Framed
+from runwire.adapters.framing.sse import WireEvent
+from runwire.adapters.framing.values import TooLarge
 from runwire_schemas.raw import Aborted, Finish
 from runwire_schemas.record import UsageRule
 

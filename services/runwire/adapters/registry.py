@@ -5,9 +5,9 @@ from typing import Final, cast
 
 import msgspec
 
-from runwire.adapters.anthropic import Anthropic
+from runwire.adapters.anthropic.messages import Anthropic
 from runwire.adapters.base import Adapter, Emitted, Framing
-from runwire.adapters.openai_chat import OpenAIChat
+from runwire.adapters.openai_chat.chat import OpenAIChat
 from runwire.adapters.rawchunks import RawChunks
 from runwire.errors import UnknownProvider
 

@@ -6,12 +6,12 @@ from typing import ClassVar
 import msgspec
 
 from runwire.adapters.base import MAX_EVENT, Emitted, Framing
-from runwire.adapters.call import Call, FailedKind
 from runwire.adapters.failures import cut_off, undecodable
-from runwire.adapters.framing import Framed
+from runwire.adapters.framing.framed import Framed
+from runwire.adapters.framing.sse import DONE, WireEvent
+from runwire.adapters.framing.values import TooLarge
 from runwire.adapters.opaque import repaired
-from runwire.adapters.sse import DONE, WireEvent
-from runwire.adapters.values import TooLarge
+from runwire.adapters.writing.call import Call, FailedKind
 from runwire_schemas.raw import Failure
 from runwire_schemas.record import UsageRule
 

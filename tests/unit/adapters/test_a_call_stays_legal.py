@@ -6,8 +6,8 @@ import pytest
 
 from conformance.recorded import Seen, judge
 from runwire.adapters import adapter
-from runwire.adapters.anthropic import Anthropic
-from runwire.adapters.openai_chat import OpenAIChat
+from runwire.adapters.anthropic.messages import Anthropic
+from runwire.adapters.openai_chat.chat import OpenAIChat
 from unit.adapters.saying import Json, accepted, anthropic, block, chunk, message, openai, run, sse, tool
 
 MIB = 1024 * 1024

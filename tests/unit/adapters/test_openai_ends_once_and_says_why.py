@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.recorded import Seen
-from runwire.adapters.openai_chat import OpenAIChat
+from runwire.adapters.openai_chat.chat import OpenAIChat
 from runwire_schemas.raw import Failed, Stop
 from unit.adapters.saying import Json, chunk, openai, run, sse, tool, usage
 

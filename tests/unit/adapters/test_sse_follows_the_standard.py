@@ -2,8 +2,8 @@
 
 import pytest
 
-from runwire.adapters.sse import SseFramer, WireEvent
-from runwire.adapters.values import TooLarge
+from runwire.adapters.framing.sse import SseFramer, WireEvent
+from runwire.adapters.framing.values import TooLarge
 from unit.adapters.saying import accepted, chunk, openai, sse
 
 

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from runwire.adapters.call import Call
 from runwire.adapters.opaque import quote
-from runwire.adapters.openai_wire import ToolPart
-from runwire.adapters.writer import Block
+from runwire.adapters.openai_chat.wire import ToolPart
+from runwire.adapters.writing.call import Call
+from runwire.adapters.writing.writer import Block
 
 
 class _Tool:

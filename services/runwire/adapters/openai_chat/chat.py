@@ -12,13 +12,12 @@ from typing import ClassVar, Final
 import msgspec
 
 from runwire.adapters.base import MAX_EVENT, Framing
-from runwire.adapters.call import FailedKind, StopKind
 from runwire.adapters.failures import cut_off, failure_in, failure_of, rest_of
 from runwire.adapters.opaque import compact, fields_of, integer_of, present, quote
-from runwire.adapters.openai_beside import Beside
-from runwire.adapters.openai_tools import Tools
-from runwire.adapters.openai_usage import usage_of
-from runwire.adapters.openai_wire import (
+from runwire.adapters.openai_chat.beside import Beside
+from runwire.adapters.openai_chat.tools import Tools
+from runwire.adapters.openai_chat.usage import usage_of
+from runwire.adapters.openai_chat.wire import (
     UNREAD,
     Choice,
     Chunk,
@@ -32,8 +31,9 @@ from runwire.adapters.openai_wire import (
     parts_of,
     usage_in,
 )
-from runwire.adapters.think import Kind, ThinkSplitter
 from runwire.adapters.wire import WireAdapter
+from runwire.adapters.writing.call import FailedKind, StopKind
+from runwire.adapters.writing.think import Kind, ThinkSplitter
 from runwire_schemas.raw import Failure
 from runwire_schemas.record import UsageRule
 

@@ -1,6 +1,6 @@
 """The counts of the OpenAI family as the contract wants them: disjoint, as reported, never made up."""
 
-from runwire.adapters.openai_wire import UsageIn
+from runwire.adapters.openai_chat.wire import UsageIn
 from runwire_schemas.raw import Usage
 
 # Counts above are no integers for most JSON readers, and no provider's truth.

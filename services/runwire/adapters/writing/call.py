@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 
 from runwire.adapters.opaque import quote
-from runwire.adapters.writer import MANY_BLOCKS, MAX_BLOCK, MAX_DELTA, MAX_RAW, Block, Writer
+from runwire.adapters.writing.writer import MANY_BLOCKS, MAX_BLOCK, MAX_DELTA, MAX_RAW, Block, Writer
 from runwire_schemas.raw import Failure, Usage
 
 # At most 256 blocks may be open; tool calls are kept open since their arguments may interleave.

@@ -3,8 +3,8 @@
 from typing import Final, assert_never
 
 from runwire.adapters.base import Framing
-from runwire.adapters.sse import SseFramer, WireEvent
-from runwire.adapters.values import TooLarge, ValueFramer
+from runwire.adapters.framing.sse import SseFramer, WireEvent
+from runwire.adapters.framing.values import TooLarge, ValueFramer
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = b" \t\r\n"

@@ -8,7 +8,7 @@ as an event of its own.
 
 from typing import Final, NamedTuple
 
-from runwire.adapters.values import TooLarge, ValueFramer
+from runwire.adapters.framing.values import TooLarge, ValueFramer
 
 DONE: Final = b"[DONE]"
 

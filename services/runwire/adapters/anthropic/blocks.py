@@ -4,10 +4,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from runwire.adapters.call import Call
 from runwire.adapters.opaque import compact, fields_of, items_of, present, quote, text_of
-from runwire.adapters.sources import Sources
-from runwire.adapters.writer import MAX_BLOCKS, Block
+from runwire.adapters.writing.call import Call
+from runwire.adapters.writing.sources import Sources
+from runwire.adapters.writing.writer import MAX_BLOCKS, Block
 from runwire_schemas.raw import Failure
 
 Members = dict[str, msgspec.Raw]

@@ -9,8 +9,8 @@ from typing import ClassVar, Final, assert_never
 
 import msgspec
 
-from runwire.adapters.anthropic_blocks import Blocks, Members
-from runwire.adapters.anthropic_wire import (
+from runwire.adapters.anthropic.blocks import Blocks, Members
+from runwire.adapters.anthropic.wire import (
     InputDelta,
     SignatureDelta,
     TextDelta,
@@ -19,10 +19,10 @@ from runwire.adapters.anthropic_wire import (
     usage_in,
 )
 from runwire.adapters.base import MAX_EVENT, Framing
-from runwire.adapters.call import StopKind
 from runwire.adapters.failures import cut_off, failure_of, rest_of
 from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, text_of
 from runwire.adapters.wire import WireAdapter
+from runwire.adapters.writing.call import StopKind
 from runwire_schemas.raw import Usage
 from runwire_schemas.record import UsageRule
 

@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from runwire.adapters.call import Call
 from runwire.adapters.opaque import compact, fields_of, quote, text_of
+from runwire.adapters.writing.call import Call
 
 # URLs that are remembered, so that a list which every chunk repeats gives each source once.
 _REMEMBERED: Final = 1024

@@ -4,10 +4,10 @@ from typing import Final
 
 import msgspec
 
-from runwire.adapters.call import Call
 from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, quote, text_of
-from runwire.adapters.openai_wire import CHOICE_META, META, UNREAD, Extra, url_of
-from runwire.adapters.sources import Sources
+from runwire.adapters.openai_chat.wire import CHOICE_META, META, UNREAD, Extra, url_of
+from runwire.adapters.writing.call import Call
+from runwire.adapters.writing.sources import Sources
 
 # How many kinds of metadata are remembered, so that what repeats on every chunk is passed on once.
 _REMEMBERED: Final = 64

@@ -1,0 +1,1 @@
+"""Bytes of a body to events, whatever they are framed as."""

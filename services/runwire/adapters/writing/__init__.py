@@ -1,0 +1,1 @@
+"""What adapters write: the raw chunks of one call, always legal, and the agent chunks beside them."""
