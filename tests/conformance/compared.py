@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from conformance.oracle import Expected, differences, same_arguments
+from conformance.expected import Expected, differences, same_arguments
 from conformance.recorded import Seen, convert
+from conformance.spoken import spoken
 
 FIELDS = ("text", "reasoning", "tools", "usage", "finish", "error")
 
@@ -16,9 +17,10 @@ def unequal(provider: str, path: Path, expected: Expected, *, choice: int = 0) -
     found = {
         field for field in ("text", "reasoning", "usage", "finish") if getattr(seen, field) != getattr(expected, field)
     }
+    exact = spoken(provider).exact
     same = len(seen.tools) == len(expected.tools) and all(
         (ours.id, ours.name) == theirs[:2]
-        and (ours.arguments == theirs[2] if provider == "openai-chat" else same_arguments(ours.arguments, theirs[2]))
+        and (ours.arguments == theirs[2] if exact else same_arguments(ours.arguments, theirs[2]))
         for ours, theirs in zip(seen.tools, expected.tools, strict=False)
     )
     if not same and seen.finish != "error":
@@ -29,10 +31,10 @@ def unequal(provider: str, path: Path, expected: Expected, *, choice: int = 0) -
 
 
 def reviewed(provider: str, path: Path) -> set[str]:
-    return {row.field for row in differences() if (row.provider, row.file) == (provider, path.name)}
+    return {row.field for row in differences(provider) if row.file == path.name}
 
 
 def stale(provider: str, files: list[Path]) -> set[str]:
     """Files of the table that are no recordings any more."""
     names = {path.name for path in files}
-    return {row.file for row in differences() if row.provider == provider and row.file not in names}
+    return {row.file for row in differences(provider) if row.file not in names}

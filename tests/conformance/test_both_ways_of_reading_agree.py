@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from conformance.recorded import convert, files
-from runwire.adapters.anthropic import messages
-from runwire.adapters.openai_chat import chat
+from conformance.spoken import spoken
 
 RECORDED = files()
 
@@ -21,7 +20,7 @@ def _never_usual(data: bytes) -> object:
 def test_member_by_member_gives_the_same(provider: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = convert(provider, [path.read_bytes()])
 
-    monkeypatch.setattr(chat, "decode_chunk", _never_usual)
-    monkeypatch.setattr(messages, "decode_delta", _never_usual)
+    for module, name in spoken(provider).fast:
+        monkeypatch.setattr(f"{module}.{name}", _never_usual)
 
     assert convert(provider, [path.read_bytes()]) == fast

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from conformance.expected import violations
 from conformance.recorded import Seen, convert, files, judge
+from conformance.spoken import spoken
 from runwire.adapters import Emitted, adapter
 
-# Files that the grammar refuses, with the code and the reason. None so far.
-REFUSED: dict[str, tuple[str, str]] = {}
 SMALL = 3000
 
 RECORDED = files()
@@ -25,7 +25,8 @@ def test_a_recorded_stream_is_legal(provider: str, path: Path) -> None:
     chunks, findings = judge(emitted, adapter(provider).usage)
 
     codes = [finding.code for finding in findings]
-    assert codes == ([REFUSED[path.name][0]] if path.name in REFUSED else []), findings
+    expected = violations(provider).get(path.name)
+    assert codes == ([] if expected is None else [expected.code]), findings
     types = [msgspec.json.decode(chunk)["type"] for chunk in chunks]
     assert types[0] == "start"
     assert types[-1] == "finish"
@@ -77,8 +78,7 @@ def test_line_ends_do_not_matter(provider: str, path: Path) -> None:
 def test_one_event_at_a_time_gives_the_same(provider: str, path: Path) -> None:
     """As a provider's SDK hands them out: without framing."""
     wire = adapter(provider)
-    events = [line for line in _data_lines(path.read_bytes()) if line.startswith((b"{", b"[DONE]"))]
-    emitted: list[Emitted] = [chunk for event in events for chunk in wire.feed_json(event)]
+    emitted: list[Emitted] = [chunk for event in spoken(provider).events(path) for chunk in wire.feed_json(event)]
     emitted += wire.close()
 
     seen, whole = Seen(emitted), Seen(convert(provider, [path.read_bytes()]))
@@ -91,8 +91,7 @@ def test_one_event_at_a_time_gives_the_same(provider: str, path: Path) -> None:
 def test_a_body_that_stops_early_is_cut_off(provider: str, path: Path) -> None:
     """Cut anywhere before the provider's word that ends the response: the call is aborted, with its cause."""
     body = path.read_bytes()
-    word = b'"finish_reason":"' if provider == "openai-chat" else b"message_stop"
-    end = body.replace(b'": "', b'":"').find(word) if provider == "openai-chat" else body.find(word)
+    end = spoken(provider).sure(body)
     limit = min(len(body), end if end > 0 else len(body) // 2)
     if b'"error"' in body[:limit] or limit < len(body) // 10:
         return
@@ -111,8 +110,3 @@ def _random_pieces(body: bytes, seed: int) -> Iterator[bytes]:
         step = random_.choice((1, 2, 3, 7, 50, 1000, 20_000))
         yield body[at : at + step]
         at += step
-
-
-def _data_lines(body: bytes) -> Iterator[bytes]:
-    for line in body.splitlines():
-        yield line.removeprefix(b"data:").strip()

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from conformance.recorded import convert, decode_raw, files, judge
+from conformance.spoken import spoken
 from runwire.adapters import Emitted, adapter
 from runwire_schemas.raw import TextDelta, ThinkingDelta
 
@@ -48,7 +49,7 @@ def _spoil(events: list[bytes], chance: random.Random) -> list[bytes]:
 @pytest.mark.parametrize("damage", [_drop, _double, _swap, _cut, _spoil])
 @pytest.mark.parametrize(("provider", "path"), RECORDED, ids=[path.name for _, path in RECORDED])
 def test_a_damaged_stream_is_survived(provider: str, path: Path, damage: Damage) -> None:
-    events = [line.removeprefix(b"data:").strip() for line in path.read_bytes().splitlines() if b"{" in line]
+    events = [event for event in spoken(provider).events(path) if event.startswith(b"{")]
     for seed in range(4):
         broken = damage(events, random.Random(f"{path.name}{seed}"))
         body = b"".join(b"data: %s\n\n" % event for event in broken)

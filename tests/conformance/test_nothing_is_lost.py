@@ -7,19 +7,13 @@ import msgspec
 import pytest
 
 from conformance.recorded import convert, files
+from conformance.spoken import spoken
 
 RECORDED = files()
 
-# Members by name. Padding, constants of the protocol, and copies of what another member of the same event says.
-SAYS_NOTHING = {
-    "openai-chat": {"object", "obfuscation", "p", "role", "channel", "message", "text"},
-    "anthropic": {"role", "p"},
-}
 AUTHOR = ("name", "assistant")  # one server names who speaks in every delta
 # Facts about the response that every event repeats; the adapter keeps the first or the last.
 REPEATED = {"id", "model", "system_fingerprint", "provider", "service_tier"}
-# The protocol's own words, which become the words of raw chunks.
-WORDS = {"type", "finish_reason", "native_finish_reason", "stop_reason", "format"}
 
 
 @pytest.mark.parametrize(("provider", "path"), RECORDED, ids=[path.name for _, path in RECORDED])
@@ -27,10 +21,11 @@ def test_every_string_comes_out_again(provider: str, path: Path) -> None:
     emitted = convert(provider, [path.read_bytes()])
     kept = "\0".join(text for _, body in emitted for _, text in _strings(msgspec.json.decode(body), ""))
 
-    silent = SAYS_NOTHING[provider] | REPEATED | WORDS
+    known = spoken(provider)
+    silent = known.silent | known.words | REPEATED
     lost = [
         (name, text)
-        for event in _events(path.read_bytes())
+        for event in _events(provider, path)
         for name, text in _strings(event, "", silent)
         if text and text not in kept and (name, text) != AUTHOR
     ]
@@ -41,7 +36,7 @@ def test_every_string_comes_out_again(provider: str, path: Path) -> None:
 @pytest.mark.parametrize(("provider", "path"), RECORDED, ids=[path.name for _, path in RECORDED])
 def test_the_facts_of_a_response_are_kept_once(provider: str, path: Path) -> None:
     emitted = convert(provider, [path.read_bytes()])
-    first = next(iter(_events(path.read_bytes())))
+    first = next(iter(_events(provider, path)))
     message = first.get("message", first)
 
     said = [body for kind, body in emitted if kind == "agent" and b'"response-metadata"' in body]
@@ -50,14 +45,13 @@ def test_the_facts_of_a_response_are_kept_once(provider: str, path: Path) -> Non
         assert any(message["id"] in body.decode() for body in said)
 
 
-def _events(body: bytes) -> Iterator[dict[str, object]]:
-    for line in body.splitlines():
-        data = line.removeprefix(b"data:").strip()
-        if data.startswith(b"{"):
-            yield msgspec.json.decode(data)
+def _events(provider: str, path: Path) -> Iterator[dict[str, object]]:
+    for event in spoken(provider).events(path):
+        if event.startswith(b"{"):
+            yield msgspec.json.decode(event)
 
 
-def _strings(value: object, name: str, silent: set[str] | None = None) -> Iterator[tuple[str, str]]:
+def _strings(value: object, name: str, silent: frozenset[str] | set[str] | None = None) -> Iterator[tuple[str, str]]:
     """Every string with the name of the member it lies in; members in `silent` are left out with all they hold."""
     if isinstance(value, str):
         yield name, value

@@ -1,11 +1,11 @@
-"""The official SDK's own accumulator reads the same bytes offline; what differs on purpose is in differences.toml."""
+"""The official SDK's own accumulator reads the same bytes offline; what differs on purpose is in differences."""
 
 from pathlib import Path
 
 import pytest
 
 from conformance.compared import reviewed, stale, unequal
-from conformance.oracle import anthropic_reads
+from conformance.oracles.anthropic import reads
 from conformance.recorded import as_sse
 from helpers import corpus
 
@@ -16,7 +16,7 @@ RECORDED = corpus(PROVIDER)
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
 def test_the_adapter_says_what_the_sdk_says(path: Path) -> None:
     """Text, reasoning, tool calls, usage and finish. A row that is not needed fails as a missing one does."""
-    found = unequal(PROVIDER, path, anthropic_reads(as_sse(PROVIDER, path)))
+    found = unequal(PROVIDER, path, reads(as_sse(PROVIDER, path)))
 
     assert found == reviewed(PROVIDER, path)
 

@@ -7,12 +7,16 @@ import anthropic
 import openai
 import pytest
 
-from conformance.oracle import anthropic_events, openai_events
+from conformance.oracles import anthropic as anthropic_oracle
+from conformance.oracles import openai_chat as openai_oracle
 from conformance.recorded import Seen, as_sse, convert, files
 from runwire.adapters import adapter, feed_event
 
 RECORDED = files()
-READERS: dict[str, Callable[[bytes], list[object]]] = {"openai-chat": openai_events, "anthropic": anthropic_events}
+READERS: dict[str, Callable[[bytes], list[object]]] = {
+    "openai-chat": openai_oracle.events,
+    "anthropic": anthropic_oracle.events,
+}
 
 
 @pytest.mark.parametrize(("provider", "path"), RECORDED, ids=[path.name for _, path in RECORDED])
