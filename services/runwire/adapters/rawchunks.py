@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from runwire.adapters.base import MAX_EVENT, Emitted, Framing
+from runwire.adapters.base import MAX_EVENT, Emitted, Framing, Next
 from runwire.adapters.failures import cut_off
 from runwire.adapters.framing.framed import Framed
 from runwire.adapters.framing.sse import WireEvent
@@ -19,8 +19,8 @@ class _Type(msgspec.Struct, gc=False):
 
 
 _type_of = msgspec.json.Decoder(_Type).decode
-# An oversized chunk is passed on up to here: enough for the grammar to say that it is too large.
-_KEPT: Final = 2 * 1024 * 1024
+# In place of an oversized chunk: enough for the grammar to say that it is too large.
+_OVERSIZED: Final = 2 * 1024 * 1024
 
 
 class RawChunks:
@@ -33,6 +33,7 @@ class RawChunks:
         self._ended = False
         self._closed = False
         self._broken = False
+        self.choices: set[int] = set()
 
     def feed(self, data: bytes) -> list[Emitted]:
         """See `Adapter.feed`. What follows `finish` is passed on too: the grammar refuses it."""
@@ -42,27 +43,37 @@ class RawChunks:
         try:
             self._framed.feed(data, events)
         except TooLarge:
+            return self.read(events, "too-large")
+        return self.read(events)
+
+    def read(self, events: list[WireEvent], then: Next = "more") -> list[Emitted]:
+        """See `EventAdapter.read`: a call without `finish` was cut off."""
+        if self._broken:
+            events = []
+        emitted = [self._passed(event.data) for event in events]
+        if then == "too-large" and not self._broken:
             self._broken = True
-            events.append(WireEvent("", data[:_KEPT].ljust(_KEPT, b" ")))
-        return [self._passed(event.data) for event in events]
+            emitted.append(self._passed(b" " * _OVERSIZED))
+        if then == "over" and not self._ended:
+            self._ended = True
+            finish = Finish(reason=Aborted(failure=cut_off("it ended without finish")))
+            emitted.append(Emitted("provider", msgspec.json.encode(finish)))
+        return emitted
 
     def feed_json(self, event: bytes) -> list[Emitted]:
         """See `Adapter.feed_json`."""
         return [self._passed(event)]
 
     def close(self) -> list[Emitted]:
-        """See `Adapter.close`: a call without `finish` was cut off."""
+        """See `Adapter.close`."""
         if self._closed:
             return []
         self._closed = True
         events: list[WireEvent] = []
         if not self._broken:
+            # What is left is no larger than the limit, else `feed` had found it.
             self._framed.close(events)
-        emitted = [self._passed(event.data) for event in events]
-        if not self._ended:
-            finish = Finish(reason=Aborted(failure=cut_off("it ended without finish")))
-            emitted.append(Emitted("provider", msgspec.json.encode(finish)))
-        return emitted
+        return self.read(events, "over")
 
     def _passed(self, body: bytes) -> Emitted:
         if b'"finish"' in body:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import msgspec
 
-from runwire.adapters.base import MAX_EVENT, Emitted, Framing
+from runwire.adapters.base import MAX_CHOICES, MAX_EVENT, Emitted, Framing, Next
 from runwire.adapters.failures import cut_off, undecodable
 from runwire.adapters.framing.framed import Framed
 from runwire.adapters.framing.sse import DONE, WireEvent
@@ -15,9 +15,11 @@ from runwire.adapters.writing.call import Call, FailedKind
 from runwire_schemas.raw import Failure
 from runwire_schemas.record import UsageRule
 
-
 class WireAdapter(ABC):
-    """What is common to all protocols. A protocol reads events (`_read`) and says how a body without its end ends."""
+    """What is common to all protocols. A protocol reads events (`_read`) and says how a body without its end ends.
+
+    A protocol whose responses may have several choices says with `_saw` which it met.
+    """
 
     usage: ClassVar[UsageRule]
     provider: ClassVar[str]
@@ -27,6 +29,7 @@ class WireAdapter(ABC):
         self._limit = limit
         self._closed = False
         self._call = Call(self.provider)
+        self.choices: set[int] = set()
 
     def feed(self, data: bytes) -> list[Emitted]:
         """See `Adapter.feed`. What follows the end of the call is ignored."""
@@ -36,10 +39,19 @@ class WireAdapter(ABC):
         try:
             self._framed.feed(data, events)
         except TooLarge:
-            self._events(events)
-            self._call.fail(Failure(message=f"one event is larger than {self._limit} bytes", code="event-too-large"))
-        else:
-            self._events(events)
+            return self.read(events, "too-large")
+        return self.read(events)
+
+    def read(self, events: list[WireEvent], then: Next = "more") -> list[Emitted]:
+        """See `EventAdapter.read`."""
+        self._closed = self._closed or then == "over"
+        self._events(events)
+        if not self._call.finished:
+            if then == "too-large":
+                failure = Failure(message=f"one event is larger than {self._limit} bytes", code="event-too-large")
+                self._call.fail(failure)
+            elif then == "over":
+                self._end_of_body()
         return self._call.take()
 
     def feed_json(self, event: bytes) -> list[Emitted]:
@@ -57,11 +69,13 @@ class WireAdapter(ABC):
         try:
             self._framed.close(events)
         except TooLarge:
-            self._call.fail(Failure(message=f"one event is larger than {self._limit} bytes", code="event-too-large"))
-        self._events(events)
-        if not self._call.finished:
-            self._end_of_body()
-        return self._call.take()
+            return self.read(events, "too-large")
+        return self.read(events, "over")
+
+    def _saw(self, choice: int) -> None:
+        """The response has this choice."""
+        if 0 <= choice and len(self.choices) < MAX_CHOICES:
+            self.choices.add(choice)
 
     def _events(self, events: list[WireEvent]) -> None:
         call = self._call
