@@ -25,9 +25,9 @@ class _Model:
 
 
 def test_an_unknown_provider_names_the_known_ones() -> None:
-    with pytest.raises(UnknownProvider, match="openai-chat, anthropic, raw"):
+    with pytest.raises(UnknownProvider) as raised:
         adapter("opanai")
-    assert PROVIDERS == ("openai-chat", "anthropic")
+    assert str(raised.value) == f"unknown provider 'opanai'; known are {', '.join(PROVIDERS)}, raw"
 
 
 @pytest.mark.parametrize(
