@@ -1,7 +1,7 @@
 """Name → adapter. A new protocol is one module and one line here."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 import msgspec
 
@@ -11,37 +11,55 @@ from runwire.adapters.openai_chat.chat import OpenAIChat
 from runwire.adapters.rawchunks import RawChunks
 from runwire.errors import UnknownProvider
 
+
+class Thinking(Protocol):
+    """How an adapter is made that knows `<think>` tags."""
+
+    def __call__(self, choice: int, framing: Framing | None, *, think: bool | None) -> Adapter: ...
+
+
 _ADAPTERS: Final[dict[str, Callable[[int, Framing | None], Adapter]]] = {
     "openai-chat": OpenAIChat,
     "anthropic": Anthropic,
+}
+# Protocols whose models may write `<think>` tags into their text.
+_THINKING: Final[dict[str, Thinking]] = {
+    "openai-chat": OpenAIChat,
 }
 # The names of providers. Beside them `raw` takes raw chunks as they are.
 PROVIDERS: Final[tuple[str, ...]] = tuple(_ADAPTERS)
 
 
-def adapter(provider: str, *, choice: int = 0, framing: Framing | None = None) -> Adapter:
+def adapter(provider: str, *, choice: int = 0, framing: Framing | None = None, think: bool | None = None) -> Adapter:
     """A new adapter for one call. `choice`: which of several answers (n > 1); protocols without choices ignore it.
 
-    `framing` None: told by the first byte of the body that is not blank. Raises UnknownProvider.
+    `framing` None: told by the first byte of the body that is not blank. `think`: what a model writes between
+    `<think>` tags is reasoning; None: if the model is known to write them; protocols without such tags ignore it.
+    Raises UnknownProvider.
     """
     if provider == "raw":
         return RawChunks(framing)
     make = _ADAPTERS.get(provider)
     if make is None:
         raise UnknownProvider(f"unknown provider {provider!r}; known are {', '.join((*PROVIDERS, 'raw'))}")
-    return make(choice, framing)
+    thinking = _THINKING.get(provider)
+    return make(choice, framing) if thinking is None else thinking(choice, framing, think=think)
+
+
+# Types of the events that OpenAI's stream helper derives from chunks. Those of the Responses API begin with `response.`.
+_DERIVED: Final = ("content.", "refusal.", "tool_calls.", "logprobs.")
 
 
 def feed_event(adapter: Adapter, event: object) -> list[Emitted]:
     """One event of a provider SDK's stream: a pydantic model, a mapping, or its JSON as text or bytes.
 
-    OpenAI's stream helper wraps each chunk in a `chunk` event, which is opened, and derives events with a dot in
-    their type from it, which are passed over. Raises TypeError for an object that has no JSON.
+    The stream helper of OpenAI Chat wraps each chunk in a `chunk` event, which is opened, and derives others from it,
+    which are passed over. Raises TypeError for an object that has no JSON.
     """
     kind = _member(event, "type")
     if kind == "chunk":
         return feed_event(adapter, _member(event, "chunk"))
-    if isinstance(kind, str) and "." in kind:
+    if isinstance(kind, str) and kind.startswith(_DERIVED):
         return []
     return adapter.feed_json(_json_of(event))
 

@@ -4,17 +4,11 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 from runwire.adapters import Framing
 from runwire.backoff import Backoff
-from runwire.errors import (
-    DeploymentMissing,
-    LinkLost,
-    ProducerBroken,
-    ProducerClosed,
-    RunwireError,
-)
+from runwire.errors import DeploymentMissing, LinkLost, ProducerBroken, ProducerClosed, RunwireError
 from runwire.producer.bodies import check_size, run_start
 from runwire.producer.identity import Registry, RunState, identity
 from runwire.producer.lane import Lane
@@ -24,6 +18,7 @@ from runwire.producer.queue import Failed
 from runwire.producer.run import Run
 from runwire.producer.sender import Sender
 from runwire.producer.session import Session, check_partitions, open_session
+from runwire.producer.stats import ProducerStats, stats_of
 from runwire.producer.stuck import why_stuck
 from runwire_schemas.keys import DEFAULT_PREFIX, Keys, partition_of
 from runwire_schemas.record import Kind, UsageRule
@@ -37,16 +32,6 @@ _BURST = 256
 _OVERHEAD = 300
 # Who is cancelled wants to end: what was accepted gets this long to arrive.
 _CANCEL_GRACE_S = 2.0
-
-
-class ProducerStats(NamedTuple):
-    """Counters since the start. `replayed` counts records that were sent again after their acknowledgement."""
-
-    accepted: int
-    acknowledged: int
-    given_up: int
-    replayed: int
-    reconnects: int
 
 
 class Producer:
@@ -94,15 +79,7 @@ class Producer:
 
     @property
     def stats(self) -> ProducerStats:
-        sender = self._sender
-        queues = [lane.queue for lane in sender.lanes.values()] if sender else []
-        return ProducerStats(
-            accepted=sum(q.accepted for q in queues),
-            acknowledged=sum(q.acknowledged for q in queues),
-            given_up=sum(q.given_up for q in queues),
-            replayed=sender.replayed if sender else 0,
-            reconnects=sender.reconnects if sender else 0,
-        )
+        return stats_of(self._sender)
 
     # ------------------------------------------------------------------ life
 
@@ -207,26 +184,36 @@ class Producer:
         call: str = "1",
         choice: int = 0,
         framing: Framing | None = None,
+        think: bool | None = None,
         **declared: Any,
     ) -> Published:
         """Publish one provider response, as bytes of its wire format, as a run of one call.
 
-        `source` is an async or plain iterable of bytes, a file, bytes, or an httpx response. `declared` is what `run`
-        takes. Returns when everything is acknowledged. When the source raises, the call is ended as aborted and the
-        error goes on to the caller. Raises UnknownProvider and what `send` raises.
+        `source` is an async or plain iterable of bytes, a file, bytes, or an httpx response. `choice`, `framing` and
+        `think` are what `runwire.adapters.adapter` takes, `declared` is what `run` takes. Returns when everything is
+        acknowledged. When the source raises, the call is ended as aborted and the error goes on to the caller. Raises
+        UnknownProvider and what `send` raises.
         """
         async with self.run(run_id, **declared) as run:
-            return await publish_bytes(run, provider, source, call=call, choice=choice, framing=framing)
+            return await publish_bytes(run, provider, source, call=call, choice=choice, framing=framing, think=think)
 
     async def publish_stream(
-        self, run_id: str, provider: str, source: object, *, call: str = "1", choice: int = 0, **declared: Any
+        self,
+        run_id: str,
+        provider: str,
+        source: object,
+        *,
+        call: str = "1",
+        choice: int = 0,
+        think: bool | None = None,
+        **declared: Any,
     ) -> Published:
         """Publish one provider response, as the stream object of a provider's SDK, as a run of one call.
 
         `source` is an async or plain iterable of events: SDK objects, mappings, or JSON. Otherwise like publish_bytes.
         """
         async with self.run(run_id, **declared) as run:
-            return await publish_stream(run, provider, source, call=call, choice=choice)
+            return await publish_stream(run, provider, source, call=call, choice=choice, think=think)
 
     async def flush(self) -> None:
         """Wait until every record accepted so far is in the broker.

@@ -37,15 +37,18 @@ async def publish_bytes(
     call: str = "1",
     choice: int = 0,
     framing: Framing | None = None,
+    think: bool | None = None,
 ) -> Published:
     """Publish the bytes of one provider response as a call of `run`; see Producer.publish_bytes."""
-    adapter = adapters.adapter(provider, choice=choice, framing=framing)
+    adapter = adapters.adapter(provider, choice=choice, framing=framing, think=think)
     return await _publish(run, call, adapter, pieces(source), adapter.feed)
 
 
-async def publish_stream(run: Run, provider: str, source: object, *, call: str = "1", choice: int = 0) -> Published:
+async def publish_stream(
+    run: Run, provider: str, source: object, *, call: str = "1", choice: int = 0, think: bool | None = None
+) -> Published:
     """Publish the events of an SDK's stream as a call of `run`; see Producer.publish_stream."""
-    adapter = adapters.adapter(provider, choice=choice)
+    adapter = adapters.adapter(provider, choice=choice, think=think)
     return await _publish(run, call, adapter, each(source), lambda event: adapters.feed_event(adapter, event))
 
 

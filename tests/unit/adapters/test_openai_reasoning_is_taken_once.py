@@ -3,7 +3,9 @@
 import pytest
 
 from conformance.recorded import Seen
+from runwire.adapters import adapter
 from runwire.adapters.openai_chat.chat import OpenAIChat
+from runwire.adapters.writing.think import THINK_MODELS
 from runwire_schemas.raw import ThinkingBlock
 from unit.adapters.saying import Json, chunk, openai, run, sse
 
@@ -132,3 +134,72 @@ def test_a_tool_call_comes_after_text_that_was_held_back() -> None:
 
     assert seen.kinds == ["text", "tool_use"]
     assert seen.text == "<thi"
+
+
+def test_that_there_were_tags_is_a_fact_about_the_response() -> None:
+    def tags(text: str) -> object:
+        seen = Seen(run(OpenAIChat(think=True), sse(chunk({"content": text}), chunk(None, "stop"))))
+        facts = [said.get("providerMetadata", {}) for said in seen.beside("response-metadata")]
+        return next((fact["openai-chat"]["thinkTags"] for fact in facts if "openai-chat" in fact), None)
+
+    assert tags(TAGGED) == ["<think>", "</think>"]
+    assert tags("<think>never closed") == ["<think>"]
+    assert tags("none") is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 200])
+def test_tags_inside_reasoning_of_its_own_are_dropped_wherever_a_line_begins(size: int) -> None:
+    """Groq's compound: its reasoning has a member of its own, and tags, and a pair of them for every round."""
+    said = "<think>\nI search <b>, or <think>?\n</think>\n<tool>\nsearch(x)\n</tool>\n <think>Found </thin.</think>\n"
+    pieces = [said[at : at + size] for at in range(0, len(said), size)]
+    events = [{**chunk({"reasoning": piece}), "model": "groq/compound"} for piece in pieces]
+
+    seen = openai(*events, {**chunk({"content": "Yes <think>."}), "model": "groq/compound"}, chunk(None, "stop"))
+
+    assert seen.reasoning == "\nI search <b>, or <think>?\n\n<tool>\nsearch(x)\n</tool>\n Found </thin.\n"
+    assert seen.text == "Yes <think>."
+
+
+def test_talk_about_tags_in_reasoning_is_kept() -> None:
+    events = [
+        {**chunk({"reasoning": text}), "model": "groq/compound"} for text in ("I say <thi", "nk> and </think", "")
+    ]
+
+    assert openai(*events, chunk({"content": "x"}), chunk(None, "stop")).reasoning == "I say <think> and </think"
+
+
+def test_reasoning_that_was_held_back_comes_before_what_follows() -> None:
+    call = {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]}
+    model = {"model": "groq/compound"}
+
+    seen = openai({**chunk({"reasoning": "hm <"}), **model}, chunk(call), chunk({"content": "<"}), chunk(None, "stop"))
+
+    assert (seen.reasoning, seen.text, seen.kinds) == ("hm <", "<", ["thinking", "tool_use", "text"])
+
+
+@pytest.mark.parametrize("model", sorted(THINK_MODELS))
+def test_models_that_are_known_are_split_without_being_asked(model: str) -> None:
+    assert _thought([TAGGED], think=None, model=f"some/{model.upper()}:8b") == (
+        "\nWhy <b>?</th\n",
+        "\n\nBecause </think>.",
+    )
+    assert len(THINK_MODELS[model]) > 10  # how it is known
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "claude-4", "deepseek-chat", "llama-3.3-70b", "gemini-3-pro", ""])
+def test_models_that_are_not_known_are_never_split(model: str) -> None:
+    assert _thought([TAGGED], think=None, model=model) == ("", TAGGED)
+
+
+def test_a_model_that_is_named_too_late_changes_nothing() -> None:
+    nameless = {**chunk({"content": "a"}), "model": "", "id": ""}
+
+    assert openai(nameless, {**chunk({"content": "<think>b"}), "model": "qwq"}, chunk(None, "stop")).text == "a<think>b"
+
+
+def test_the_option_is_one_of_the_registry() -> None:
+    body = sse(chunk({"content": TAGGED}), chunk(None, "stop"))
+
+    assert Seen(run(adapter("openai-chat", think=True), body)).reasoning != ""
+    assert Seen(run(adapter("openai-chat", think=False), body)).reasoning == ""
+    assert Seen(run(adapter("anthropic", think=True), body)).reasoning == ""

@@ -13,8 +13,9 @@ import msgspec
 
 from runwire.adapters.base import MAX_EVENT, Framing
 from runwire.adapters.failures import cut_off, failure_in, failure_of, rest_of
-from runwire.adapters.opaque import compact, fields_of, integer_of, present, quote
+from runwire.adapters.opaque import compact, fields_of, integer_of, present
 from runwire.adapters.openai_chat.beside import Beside
+from runwire.adapters.openai_chat.reasoning import Reasoning
 from runwire.adapters.openai_chat.tools import Tools
 from runwire.adapters.openai_chat.usage import usage_of
 from runwire.adapters.openai_chat.wire import (
@@ -22,7 +23,6 @@ from runwire.adapters.openai_chat.wire import (
     Choice,
     Chunk,
     Delta,
-    Detail,
     Part,
     ToolPart,
     UsageIn,
@@ -33,7 +33,7 @@ from runwire.adapters.openai_chat.wire import (
 )
 from runwire.adapters.wire import WireAdapter
 from runwire.adapters.writing.call import FailedKind, StopKind
-from runwire.adapters.writing.think import Kind, ThinkSplitter
+from runwire.adapters.writing.think import Think
 from runwire_schemas.raw import Failure
 from runwire_schemas.record import UsageRule
 
@@ -58,14 +58,12 @@ FAILED: Final[dict[str, tuple[FailedKind, Failure]]] = {
     ),
     "abort": ("aborted", Failure(message="the provider aborted the response", code="provider-abort")),
 }
-# Models that are known to write their reasoning into the answer between `<think>` tags, by a part of their name.
-THINK_MODELS: Final = ("deepseek-r1", "qwq-", "r1-1776", "sonar-reasoning")
 # The deprecated `function_call` has neither id nor index; an index that no server sends keeps it apart.
 _FUNCTION_CALL: Final = -1
 
 
 class OpenAIChat(WireAdapter):
-    """One choice of one response. `think`: split `<think>` tags; None: if the model is known to write them."""
+    """One choice of one response. `think`: `<think>` tags are reasoning; None: if the model is known to write them."""
 
     provider: ClassVar[str] = "openai-chat"
     usage: ClassVar[UsageRule] = "optional"
@@ -76,12 +74,12 @@ class OpenAIChat(WireAdapter):
         framing: Framing | None = None,
         *,
         limit: int = MAX_EVENT,
-        think: bool | None = False,
+        think: bool | None = None,
     ) -> None:
         super().__init__(framing, limit)
         self._choice = choice
-        self._think = think
-        self._splitter = ThinkSplitter() if think else None
+        self._think = Think(self._call, think=think)
+        self._reasoning = Reasoning(self._call, self._think)
         self._tools = Tools(self._call)
         self._beside = Beside(self._call, choice)
         self._reason = ""
@@ -90,7 +88,6 @@ class OpenAIChat(WireAdapter):
         self._first = True
         self._seen = False  # our choice was seen
         self._others = False
-        self._detail: int | None = None
 
     # Events ---------------------------------------------------------------------------------------------------------
 
@@ -123,6 +120,8 @@ class OpenAIChat(WireAdapter):
             self._usage(usage)
         self._chunk(read.chunk, read.parts, data)
         if failure is None:
+            if any(extra.level == "delta" and extra.name == "images" for extra in read.extras):
+                self._think.flush()
             self._beside.extras(read.extras)
             return
         rest = rest_of(top.get("error"))
@@ -149,9 +148,7 @@ class OpenAIChat(WireAdapter):
 
     def _name(self, chunk: Chunk) -> None:
         self._model = chunk.model or self._model
-        if self._think is None and self._splitter is None:
-            known = any(part in self._model.lower() for part in THINK_MODELS)
-            self._splitter = ThinkSplitter() if known else None
+        self._think.model(self._model)
         if chunk.id:
             self._named = True
             self._call.identify(chunk.id, self._model, _timestamp(integer_of(chunk.created)))
@@ -162,7 +159,7 @@ class OpenAIChat(WireAdapter):
         if delta is not None:
             self._delta(delta, parts)
         if choice.text and (delta is None or delta.content is None):
-            self._text(choice.text)
+            self._think.text(choice.text)
         if choice.finish_reason:
             self._reason = choice.finish_reason
         if choice.logprobs and any(present(raw) for raw in choice.logprobs.values()):
@@ -172,91 +169,38 @@ class OpenAIChat(WireAdapter):
 
     def _delta(self, delta: Delta, parts: list[Part] | None) -> None:
         if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
-            self._reasoning(delta)
+            self._reasoning.feed(delta)
         content = delta.content
         if content:
             if isinstance(content, str):
-                self._text(content)
+                self._think.text(content)
             else:
                 self._parts(parts_of(content))
         if parts:
             self._parts(parts)
         if delta.refusal:
-            self._text(delta.refusal)
+            self._think.text(delta.refusal)
         if delta.tool_calls:
-            self._flush()
+            self._think.flush()
             for part in delta.tool_calls:
                 self._tool(part)
         if delta.function_call is not None:
-            self._flush()
+            self._think.flush()
             self._tools.feed(ToolPart(index=_FUNCTION_CALL, function=delta.function_call))
 
     # Content --------------------------------------------------------------------------------------------------------
 
-    def _text(self, text: str) -> None:
-        if self._splitter is None:
-            self._call.text(text)
-        else:
-            self._pieces(self._splitter.feed(text))
-
-    def _pieces(self, pieces: list[tuple[Kind, str]]) -> None:
-        for kind, text in pieces:
-            if kind == "text":
-                self._call.text(text)
-            else:
-                self._call.thinking(text)
-
-    def _flush(self) -> None:
-        """Text that was held back comes before what follows."""
-        if self._splitter is not None:
-            self._pieces(self._splitter.close())
-
     def _parts(self, parts: list[Part]) -> None:
         for part in parts:
             if part.kind == "text" and part.text:
-                self._text(part.text)
+                self._think.text(part.text)
             elif part.kind == "thinking" and part.text:
-                self._call.thinking(part.text)
+                self._think.thinking(part.text)
             elif part.kind == "image":
+                self._think.flush()
                 self._beside.image(part.text)
             elif part.kind == "other":
                 self._call.beside("raw", {"delta": b'{"content":[%s]}' % part.raw})
-
-    def _reasoning(self, delta: Delta) -> None:
-        """One delta may say the same in two members: it is taken once."""
-        details = delta.reasoning_details or []
-        said = "".join(detail.text or detail.summary or "" for detail in details)
-        words = delta.reasoning_content or ""
-        if delta.reasoning and delta.reasoning != words:
-            words += delta.reasoning
-        if words:
-            self._thought(words, details[0].index if details else None)
-        if words and said and said not in (words, delta.reasoning, delta.reasoning_content):
-            self._call.beside("raw", {"delta": b'{"reasoning_details":[{"text":%s}]}' % quote(said)})
-        for detail in details:
-            if not words and (text := detail.text or detail.summary):
-                self._thought(text, detail.index)
-            if detail.data or detail.signature:
-                self._sign(detail)
-
-    def _thought(self, text: str, index: int | None) -> None:
-        if self._call.signed and index != self._detail:
-            self._call.open_thinking()
-        self._detail = index
-        self._call.thinking(text)
-
-    def _sign(self, detail: Detail) -> None:
-        if detail.data:
-            self._call.redacted(detail.data)
-        if detail.signature:
-            self._call.sign(detail.signature)
-            self._detail = detail.index
-        # What a client must send back beside the data itself.
-        about = {"type": detail.type, "id": detail.id, "format": detail.format}
-        said = [b"%s:%s" % (quote(key), quote(value)) for key, value in about.items() if value is not None]
-        if detail.index is not None:
-            said.append(b'"index":%d' % detail.index)
-        self._call.beside("raw", {"delta": b'{"reasoning_details":[{%s}]}' % b",".join(said)})
 
     def _tool(self, part: ToolPart) -> None:
         extra = fields_of(part.extra_content) or {}
@@ -287,14 +231,14 @@ class OpenAIChat(WireAdapter):
         elif self._reason.lower() in FAILED:
             self._fail(*FAILED[self._reason.lower()])
         else:
-            self._flush()
+            self._think.flush()
             self._tools.finish()
             self._name_late()
             kind = FINISH.get(self._reason.lower(), "stop")
             self._call.finish("tool_calls" if not self._reason and self._call.has_tools else kind, self._reason)
 
     def _fail(self, kind: FailedKind, failure: Failure) -> None:
-        self._flush()
+        self._think.flush()
         self._name_late()
         self._call.fail(failure, kind, self._reason)
 
