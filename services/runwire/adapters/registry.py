@@ -1,12 +1,15 @@
 """Name → adapter. A new protocol is one module and one line here."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol, cast
+from typing import Final, Literal, Protocol, cast, overload
 
 import msgspec
 
 from runwire.adapters.anthropic.messages import Anthropic
-from runwire.adapters.base import Adapter, Emitted, Framing
+from runwire.adapters.auto import Auto
+from runwire.adapters.base import Adapter, Emitted, EventAdapter, Framing
+from runwire.adapters.choices import Choices, Chosen
+from runwire.adapters.cohere_v2.chat import CohereV2
 from runwire.adapters.openai_chat.chat import OpenAIChat
 from runwire.adapters.rawchunks import RawChunks
 from runwire.errors import UnknownProvider
@@ -15,33 +18,64 @@ from runwire.errors import UnknownProvider
 class Thinking(Protocol):
     """How an adapter is made that knows `<think>` tags."""
 
-    def __call__(self, choice: int, framing: Framing | None, *, think: bool | None) -> Adapter: ...
+    def __call__(self, choice: int, framing: Framing | None, *, think: bool | None) -> EventAdapter: ...
 
 
-_ADAPTERS: Final[dict[str, Callable[[int, Framing | None], Adapter]]] = {
+_ADAPTERS: Final[dict[str, Callable[[int, Framing | None], EventAdapter]]] = {
     "openai-chat": OpenAIChat,
     "anthropic": Anthropic,
+    "cohere-v2": CohereV2,
 }
 # Protocols whose models may write `<think>` tags into their text.
 _THINKING: Final[dict[str, Thinking]] = {
     "openai-chat": OpenAIChat,
 }
-# The names of providers. Beside them `raw` takes raw chunks as they are.
+# The names of providers. Beside them `raw` takes raw chunks as they are, and `auto` tells the provider by itself.
 PROVIDERS: Final[tuple[str, ...]] = tuple(_ADAPTERS)
+RAW: Final = "raw"
+AUTO: Final = "auto"
 
 
+@overload
+def adapter(
+    provider: Literal["auto"], *, choice: int = 0, framing: Framing | None = None, think: bool | None = None
+) -> Auto[Emitted]: ...
+@overload
+def adapter(
+    provider: str, *, choice: int = 0, framing: Framing | None = None, think: bool | None = None
+) -> Adapter: ...
 def adapter(provider: str, *, choice: int = 0, framing: Framing | None = None, think: bool | None = None) -> Adapter:
     """A new adapter for one call. `choice`: which of several answers (n > 1); protocols without choices ignore it.
 
-    `framing` None: told by the first byte of the body that is not blank. `think`: what a model writes between
-    `<think>` tags is reasoning; None: if the model is known to write them; protocols without such tags ignore it.
-    Raises UnknownProvider.
+    `provider` `auto`: told from the first events; the adapter's `guess` says which and why. `framing` None: told by the
+    first byte of the body that is not blank. `think`: what a model writes between `<think>` tags is reasoning; None: if
+    the model is known to write them; protocols without such tags ignore it. Raises UnknownProvider.
     """
-    if provider == "raw":
+    if provider != AUTO:
+        return _made(provider, choice, framing, think)
+    known = (*PROVIDERS, RAW)
+    return Auto(known, lambda name, told: _made(name, choice, told, think), lambda one: one, framing)
+
+
+def choices(
+    provider: str, *, framing: Framing | None = None, think: bool | None = None
+) -> Choices | Auto[Chosen]:
+    """All answers of one response, each a call of its own: like `adapter`, but what comes out names its choice."""
+
+    def every(name: str, told: Framing | None) -> Choices:
+        return Choices(lambda choice: _made(name, choice, told, think), told)
+
+    if provider != AUTO:
+        return every(provider, framing)
+    return Auto((*PROVIDERS, RAW), every, lambda one: Chosen(0, one), framing)
+
+
+def _made(provider: str, choice: int, framing: Framing | None, think: bool | None) -> EventAdapter:
+    if provider == RAW:
         return RawChunks(framing)
     make = _ADAPTERS.get(provider)
     if make is None:
-        raise UnknownProvider(f"unknown provider {provider!r}; known are {', '.join((*PROVIDERS, 'raw'))}")
+        raise UnknownProvider(f"unknown provider {provider!r}; known are {', '.join((*PROVIDERS, RAW, AUTO))}")
     thinking = _THINKING.get(provider)
     return make(choice, framing) if thinking is None else thinking(choice, framing, think=think)
 

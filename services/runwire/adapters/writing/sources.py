@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from runwire.adapters.opaque import compact, fields_of, quote, text_of
+from runwire.adapters.opaque import compact, fields_of, items_of, present, quote, text_of
 from runwire.adapters.writing.call import Call
 
 # URLs that are remembered, so that a list which every chunk repeats gives each source once.
@@ -44,6 +44,20 @@ class Sources:
         else:
             title = text_of(members.get("document_title")) or text_of(members.get("title")) or ""
             self._source("document", title, {}, raw)
+
+    def grounded(self, raw: msgspec.Raw) -> None:
+        """A citation of Cohere: what the answer says, and the documents and tool results that say so, one by one."""
+        members = fields_of(raw) or {}
+        about = {name: value for name, value in members.items() if name != "sources"}
+        for source in items_of(members["sources"]) if "sources" in members else ():
+            said = fields_of(source) or {}
+            document = fields_of(said["document"]) if "document" in said else None
+            named = [text_of((document or {}).get(name)) for name in ("title", "url")]
+            title, url = (named[0] or text_of(said.get("id")) or ""), named[1]
+            whole = msgspec.Raw(msgspec.json.encode({**about, "source": source}))
+            self._source("url" if url else "document", title, {"url": url} if url else {}, whole)
+        if not present(members.get("sources")) and present(raw):
+            self._source("document", "", {}, raw)
 
     def _source(self, kind: str, title: str, more: dict[str, str], raw: msgspec.Raw) -> None:
         self._count += 1
