@@ -1,18 +1,20 @@
 """Name → adapter. A new protocol is one module and one line here."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, Protocol, cast, overload
+from typing import Final, Literal, Protocol, TypeVar, cast, overload
 
 import msgspec
 
 from runwire.adapters.anthropic.messages import Anthropic
-from runwire.adapters.auto import Auto
+from runwire.adapters.auto import Auto, Reads
 from runwire.adapters.base import Adapter, Emitted, EventAdapter, Framing
-from runwire.adapters.choices import Choices, Chosen
 from runwire.adapters.cohere_v2.chat import CohereV2
 from runwire.adapters.openai_chat.chat import OpenAIChat
 from runwire.adapters.rawchunks import RawChunks
+from runwire.adapters.several import Choices, Chosen
 from runwire.errors import UnknownProvider
+
+T = TypeVar("T")
 
 
 class Thinking(Protocol):
@@ -52,25 +54,25 @@ def adapter(provider: str, *, choice: int = 0, framing: Framing | None = None, t
     the model is known to write them; protocols without such tags ignore it. Raises UnknownProvider.
     """
     if provider != AUTO:
-        return _made(provider, choice, framing, think)
+        return _made(provider, choice, framing, think=think)
     known = (*PROVIDERS, RAW)
-    return Auto(known, lambda name, told: _made(name, choice, told, think), lambda one: one, framing)
+    return Auto(known, lambda name, told: _made(name, choice, told, think=think), lambda one: one, framing)
 
 
-def choices(
-    provider: str, *, framing: Framing | None = None, think: bool | None = None
-) -> Choices | Auto[Chosen]:
+def choices(provider: str, *, framing: Framing | None = None, think: bool | None = None) -> Choices | Auto[Chosen]:
     """All answers of one response, each a call of its own: like `adapter`, but what comes out names its choice."""
 
     def every(name: str, told: Framing | None) -> Choices:
-        return Choices(lambda choice: _made(name, choice, told, think), told)
+        # Raw chunks are lines unless somebody says otherwise.
+        told = told or ("ndjson" if name == RAW else None)
+        return Choices(lambda choice: _made(name, choice, told, think=think), told)
 
     if provider != AUTO:
         return every(provider, framing)
     return Auto((*PROVIDERS, RAW), every, lambda one: Chosen(0, one), framing)
 
 
-def _made(provider: str, choice: int, framing: Framing | None, think: bool | None) -> EventAdapter:
+def _made(provider: str, choice: int, framing: Framing | None, *, think: bool | None) -> EventAdapter:
     if provider == RAW:
         return RawChunks(framing)
     make = _ADAPTERS.get(provider)
@@ -80,11 +82,11 @@ def _made(provider: str, choice: int, framing: Framing | None, think: bool | Non
     return make(choice, framing) if thinking is None else thinking(choice, framing, think=think)
 
 
-# Types of the events that OpenAI's stream helper derives from chunks. Those of the Responses API begin with `response.`.
+# Types of the events that OpenAI's stream helper derives from chunks; events of Responses begin with `response.`.
 _DERIVED: Final = ("content.", "refusal.", "tool_calls.", "logprobs.")
 
 
-def feed_event(adapter: Adapter, event: object) -> list[Emitted]:
+def feed_event(adapter: Reads[T], event: object) -> list[T]:
     """One event of a provider SDK's stream: a pydantic model, a mapping, or its JSON as text or bytes.
 
     The stream helper of OpenAI Chat wraps each chunk in a `chunk` event, which is opened, and derives others from it,

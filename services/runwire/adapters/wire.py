@@ -15,6 +15,7 @@ from runwire.adapters.writing.call import Call, FailedKind
 from runwire_schemas.raw import Failure
 from runwire_schemas.record import UsageRule
 
+
 class WireAdapter(ABC):
     """What is common to all protocols. A protocol reads events (`_read`) and says how a body without its end ends.
 
@@ -74,7 +75,7 @@ class WireAdapter(ABC):
 
     def _saw(self, choice: int) -> None:
         """The response has this choice."""
-        if 0 <= choice and len(self.choices) < MAX_CHOICES:
+        if choice >= 0 and len(self.choices) < MAX_CHOICES:
             self.choices.add(choice)
 
     def _events(self, events: list[WireEvent]) -> None:

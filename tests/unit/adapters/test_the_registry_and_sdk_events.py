@@ -27,7 +27,7 @@ class _Model:
 def test_an_unknown_provider_names_the_known_ones() -> None:
     with pytest.raises(UnknownProvider) as raised:
         adapter("opanai")
-    assert str(raised.value) == f"unknown provider 'opanai'; known are {', '.join(PROVIDERS)}, raw"
+    assert str(raised.value) == f"unknown provider 'opanai'; known are {', '.join(PROVIDERS)}, raw, auto"
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ class Framed:
     """One body: chooses the framer, if it was not named, and cuts events with it. A byte order mark is dropped."""
 
     def __init__(self, framing: Framing | None, limit: int) -> None:
-        self._framing: Framing | None = framing
+        self.framing: Framing | None = framing  # None until it is known
         self._limit = limit
         self._head = bytearray()
         self._framer: Framer | None = None
@@ -122,10 +122,10 @@ class Framed:
         head = bytes(self._head)
         if not over and _BOM.startswith(head[:3]) and len(head) < len(_BOM):
             return False
-        framing = self._framing or guess(head, over=over)
-        if framing is None:
+        self.framing = self.framing or guess(head, over=over)
+        if self.framing is None:
             return False
-        self._framer = framer(framing, self._limit)
+        self._framer = framer(self.framing, self._limit)
         self._head.clear()
         self._framer.feed(head.removeprefix(_BOM), events)
         return True

@@ -141,6 +141,7 @@ class OpenAIChat(WireAdapter):
                 edge = edge or choice.finish_reason is not None
             else:
                 self._others = True
+                self._saw(index)
         if chunk.usage is not None:
             self._usage(chunk.usage)
         if edge:
@@ -154,7 +155,9 @@ class OpenAIChat(WireAdapter):
             self._call.identify(chunk.id, self._model, _timestamp(integer_of(chunk.created)))
 
     def _take(self, choice: Choice, parts: list[Part] | None) -> None:
-        self._seen = True
+        if not self._seen:
+            self._seen = True
+            self._saw(self._choice)
         delta = choice.delta
         if delta is not None:
             self._delta(delta, parts)
