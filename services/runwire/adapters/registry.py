@@ -9,6 +9,7 @@ from runwire.adapters.anthropic.messages import Anthropic
 from runwire.adapters.auto import Auto, Reads
 from runwire.adapters.base import Adapter, Emitted, EventAdapter, Framing
 from runwire.adapters.cohere_v2.chat import CohereV2
+from runwire.adapters.ollama.lines import Ollama
 from runwire.adapters.openai_chat.chat import OpenAIChat
 from runwire.adapters.rawchunks import RawChunks
 from runwire.adapters.several import Choices, Chosen
@@ -27,10 +28,12 @@ _ADAPTERS: Final[dict[str, Callable[[int, Framing | None], EventAdapter]]] = {
     "openai-chat": OpenAIChat,
     "anthropic": Anthropic,
     "cohere-v2": CohereV2,
+    "ollama": Ollama,
 }
 # Protocols whose models may write `<think>` tags into their text.
 _THINKING: Final[dict[str, Thinking]] = {
     "openai-chat": OpenAIChat,
+    "ollama": Ollama,
 }
 # The names of providers. Beside them `raw` takes raw chunks as they are, and `auto` tells the provider by itself.
 PROVIDERS: Final[tuple[str, ...]] = tuple(_ADAPTERS)
