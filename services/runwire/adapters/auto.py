@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -124,11 +125,11 @@ class Head:
 
     def _reason(self, sign: Sign, members: dict[str, msgspec.Raw]) -> str:
         which = "the first event" if self.events == 1 else f"event {self.events}"
-        said = [f"is of type {text_of(members['type'])}"] if "type" in sign.members else []
-        others = [name for name in sign.members if name != "type"]
-        if others and not said:
-            said.append(f"has {' and '.join(others)}")
-        return f"{which} {said[0]}{f' ({sign.but})' if sign.but else ''}"
+        if "type" in sign.members:
+            what = f"is of type {text_of(members['type'])}"
+        else:
+            what = f"has {' and '.join(map(partial(_named, members), sign.members.items()))}"
+        return f"{which} {what}{f' ({sign.but})' if sign.but else ''}"
 
     def _describe(self, text: str) -> None:
         if len(self._described) < _DESCRIBED and text not in self._described:
@@ -163,6 +164,12 @@ def _begins(members: dict[str, msgspec.Raw], path: str, start: bytes) -> bool:
     if inner:
         return _begins(_members(bytes(value)) or {}, inner, start)
     return compact(value).startswith(start) if start else bytes(value) != b"null"
+
+
+def _named(members: dict[str, msgspec.Raw], wanted: tuple[str, str]) -> str:
+    """A member, with its value if that is what tells."""
+    name, start = wanted
+    return f"{name} {text_of(members[name])}" if len(start) > 1 and start.startswith('"') else name
 
 
 def _described(members: dict[str, msgspec.Raw]) -> str:

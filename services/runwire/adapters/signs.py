@@ -30,7 +30,6 @@ def _typed(provider: str, *types: str, having: str = "", beginning: str = "") ->
 
 
 _SHARED: Final = "several protocols send errors like this one"
-_DIGIT: Final = "45"  # how the status of an error begins
 
 # The first mark that fits an event counts, so what is narrow stands before what is wide.
 SIGNS: Final[tuple[Sign, ...]] = (
@@ -67,8 +66,8 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("bedrock-invoke", {"is_finished": ""}),
     Sign("bedrock-invoke", {"chunk.bytes": '"'}),
     Sign("bedrock-invoke", {"amazon-bedrock-invocationMetrics": "{"}),
-    # Nova, asked through InvokeModel, answers in the events of Converse, but orders their members otherwise.
-    Sign("bedrock-invoke", {"contentBlockDelta": '{"delta"'}, ordered=True),
+    # Nova, asked through InvokeModel, answers in the events of Converse.
+    Sign("bedrock-invoke", {"contentBlockDelta": '{"delta"'}, but="Converse has the delta last", ordered=True),
     Sign("bedrock-converse", {"messageStart.p": '"'}),
     Sign("bedrock-converse", {"messageStart": "{"}, sure=False, but="Nova's begins so too"),
     Sign("bedrock-converse", {"contentBlockStart": "{"}),
