@@ -141,7 +141,7 @@ def judge(emitted: Iterable[Emitted], usage: UsageRule) -> tuple[list[bytes], li
 def as_sse(provider: str, path: Path) -> bytes:
     """The body as its SDK reads it. Files of decoded events get their framing back; the rest is as recorded."""
     body = path.read_bytes()
-    if path.suffix == ".sse":
+    if path.suffix == ".sse" or provider == "ollama":
         return body
     events = [line for line in body.splitlines() if line.strip()]
     if provider == "anthropic":
