@@ -100,6 +100,21 @@ class Call(Writer):
         """The reasoning that is open has its signature."""
         return self._thinking is not None and self._thinking.signature != ""
 
+    def note_text(self, gemini: bytes) -> None:
+        """Gemini's metadata of the text that is open, or of an empty one: compact JSON, on an empty delta of its own."""
+        self._note(self._text or self.open_text(), gemini)
+
+    def note_thinking(self, gemini: bytes) -> None:
+        """The same for reasoning."""
+        self._note(self._thinking or self.open_thinking(), gemini)
+
+    def _note(self, block: Block, gemini: bytes) -> None:
+        self.put(block.prefix + b'"","gemini":' + gemini + b"}")
+
+    def hide(self, data: str) -> None:
+        """What only the provider can read of the reasoning that is open, or of an empty one."""
+        (self._thinking or self.open_thinking()).redacted = data
+
     def redacted(self, data: str) -> None:
         """Reasoning that only the provider can read: a block of its own."""
         if self.opened < MANY_BLOCKS:
@@ -190,14 +205,15 @@ class Call(Writer):
 
     # Blocks that come whole -----------------------------------------------------------------------------------------
 
-    def tool_result(self, call_id: str, content: bytes, *, is_error: bool | None) -> None:
+    def tool_result(self, call_id: str, content: bytes, *, is_error: bool | None, name: str = "") -> None:
         """The provider's own answer to a call. One that is too large for a raw chunk is kept whole beside it, and so is
-        a second one to the same call.
+        a second one to the same call. `name` is the tool's: needed if the call itself is not in this response.
         """
         head = b'{"kind":"tool_result","toolCallId":%s,"content":' % quote(call_id)
         tail = b"" if is_error is None else b',"isError":true' if is_error else b',"isError":false'
+        tail += b',"toolName":' + quote(name) if name else b""
         repeated = call_id in self._answered
-        if repeated or len(head) + len(content) > MAX_RAW - MAX_DELTA:
+        if repeated or len(head) + len(content) + len(tail) > MAX_RAW - MAX_DELTA:
             self.beside("raw", {"toolCallId": quote(call_id), "toolResult": content})
             if repeated:
                 return
