@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from runwire.adapters.opaque import compact, fields_of, integer_of, present, text_of
+from runwire.adapters.opaque import compact, fields_of, integer_of, present, quote, text_of
 from runwire_schemas.raw import Failure
 
 # By the meaning of HTTP: the same request may succeed later. 529 is Anthropic's "overloaded".
@@ -75,7 +75,7 @@ def failure_of(error: msgspec.Raw | bytes, around: dict[str, msgspec.Raw] | None
     if words is None:
         words = compact(error).decode()
     outer = {key: value for key, value in around.items() if key in (*_STATUS_FIELDS, "message", "type")}
-    return _from_fields({**outer, "message": msgspec.Raw(msgspec.json.encode(words))}, {})
+    return _from_fields({**outer, "message": msgspec.Raw(quote(words))}, {})
 
 
 def _from_fields(fields: dict[str, msgspec.Raw], around: dict[str, msgspec.Raw]) -> Failure:

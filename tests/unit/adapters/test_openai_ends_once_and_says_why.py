@@ -5,7 +5,7 @@ import pytest
 from conformance.recorded import Seen
 from runwire.adapters.openai_chat.chat import OpenAIChat
 from runwire_schemas.raw import Failed, Stop
-from unit.adapters.saying import Json, chunk, openai, run, sse, tool, usage
+from unit.adapters.saying import Json, accepted, chunk, openai, run, sse, tool, usage
 
 
 def _failure(seen: Seen) -> Json:
@@ -155,6 +155,12 @@ def test_errors_of_every_shape(event: Json, expected: tuple[object, ...]) -> Non
     seen = openai(chunk({"content": "Hi"}), event)
 
     assert tuple(_failure(seen).values()) == expected
+
+
+def test_an_error_of_broken_unicode_is_said_all_the_same() -> None:
+    body = sse(chunk({"content": "Hi"}), {"error": "half HALF"}).replace(b"HALF", b"\\ud83c")
+
+    assert accepted("openai-chat", body).failure == "half \ufffd"
 
 
 def test_an_error_before_anything_else_is_the_whole_call() -> None:
