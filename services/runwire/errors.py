@@ -18,6 +18,7 @@ RunwireError
 │   ├── RecordInvalid
 │   ├── ChunkTooLarge
 │   ├── UnknownProvider
+│   ├── ProviderUnclear
 │   ├── BackPressure
 │   ├── PublishTimeout
 │   ├── PublishRefused
@@ -55,6 +56,7 @@ __all__ = [
     "PersistenceDisabled",
     "ProducerBroken",
     "ProducerClosed",
+    "ProviderUnclear",
     "PublishError",
     "PublishRefused",
     "PublishTimeout",
@@ -179,6 +181,12 @@ class UnknownProvider(PublishError):
     """There is no adapter for this provider."""
 
     code: ClassVar[str] = "unknown-provider"
+
+
+class ProviderUnclear(PublishError):
+    """No event of the response tells whose it is. The text says what was seen, and the providers one can name."""
+
+    code: ClassVar[str] = "provider-unclear"
 
 
 class BackPressure(PublishError):

@@ -3,7 +3,8 @@
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, assert_type
 
-from runwire import Call, Chunk, Producer, Reader, Run
+from runwire import Call, Chunk, Producer, Published, Reader, Run
+from runwire.adapters import Adapter, Auto, Emitted, Guess, adapter
 from runwire.errors import CursorAhead, RunwireError
 from runwire.settings import Settings, load
 from runwire_schemas import chunks, control, keys
@@ -48,6 +49,13 @@ def settings_and_errors(environ: dict[str, str], evidence: Evidence, error: Curs
     assert_type(root.code, str)
 
 
+def adapters(provider: str) -> None:
+    assert_type(adapter(provider), Adapter)
+    assert_type(adapter("auto"), Auto[Emitted])
+    assert_type(adapter("auto").guess, Guess | None)
+    assert_type(adapter(provider).feed(b""), list[Emitted])
+
+
 async def publishing(url: str, wire: AsyncIterator[bytes]) -> None:
     async with Producer(url) as producer:
         assert_type(producer, Producer)
@@ -59,7 +67,9 @@ async def publishing(url: str, wire: AsyncIterator[bytes]) -> None:
             async with run.call("c2", usage="optional") as call:
                 assert_type(call, Call)
                 assert_type(await call.send(b"{}"), None)
-        await producer.publish_bytes("other", "anthropic", wire)
+        assert_type(await producer.publish_bytes("other", "anthropic", wire), Published)
+        assert_type(await producer.publish_bytes("other", "auto", wire, choice="all"), list[Published])
+        assert_type(await producer.publish_stream("other", "auto", wire, choice=1), Published)
         assert_type(await producer.flush(), None)
 
 

@@ -188,8 +188,6 @@ def _excerpt(data: bytes) -> str:
 class Reads(Protocol[T]):
     """What reads a body once its protocol is known: an adapter, or all choices of a response."""
 
-    @property
-    def usage(self) -> UsageRule: ...
     def feed(self, data: bytes) -> list[T]: ...
     def feed_json(self, event: bytes) -> list[T]: ...
     def close(self) -> list[T]: ...
@@ -198,19 +196,22 @@ class Reads(Protocol[T]):
 class Auto(Generic[T]):
     """Holds a body back until its protocol can be told, at most 32 events or one of the largest size, then reads it.
 
-    `guess` is the provider and why, None as long as nobody can say. A body that nobody can tell fails as
-    `provider-unclear`, with what was seen and which providers there are; one without any event was cut off.
+    `guess` is the provider and why, None as long as nobody can say; `usage` is its protocol's rule from then on. A body
+    that nobody can tell fails as `provider-unclear`, with what was seen and which providers there are; one without any
+    event was cut off.
     """
 
     def __init__(
         self,
         known: tuple[str, ...],
-        make: Callable[[str, Framing | None], Reads[T]],
+        make: Callable[[str, Framing | None], tuple[Reads[T], UsageRule]],
         wrap: Callable[[Emitted], T],
         framing: Framing | None = None,
         limit: int = MAX_EVENT,
     ) -> None:
-        """`known`: the names that `make` knows; it gets one and the framing. `wrap`: for a chunk of our own."""
+        """`known`: the names that `make` knows. It gets one and the framing, and gives a reader and its protocol's rule
+        about usage. `wrap`: for a chunk of our own.
+        """
         self._known = known
         self._make = make
         self._wrap = wrap
@@ -218,15 +219,12 @@ class Auto(Generic[T]):
         self._kept: list[tuple[bool, bytes]] = []  # pieces of the body (False) and events (True)
         self._reader: Reads[T] | None = None
         self._failed = False
+        # Until the protocol is known nothing is promised.
+        self.usage: UsageRule = "optional"
 
     @property
     def guess(self) -> Guess | None:
         return None if self._reader is None else self._head.guess
-
-    @property
-    def usage(self) -> UsageRule:
-        """The rule of the protocol; until it is known nothing is promised."""
-        return "optional" if self._reader is None else self._reader.usage
 
     @property
     def unclear(self) -> str:
@@ -270,7 +268,8 @@ class Auto(Generic[T]):
         guess = self._head.guess
         if guess is None or guess.provider not in self._known:
             return self._fail()
-        self._reader = reader = self._make(guess.provider, self._head.framing)
+        reader, self.usage = self._make(guess.provider, self._head.framing)
+        self._reader = reader
         kept, self._kept = self._kept, []
         return [one for event, data in kept for one in (reader.feed_json(data) if event else reader.feed(data))]
 

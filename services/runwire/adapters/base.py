@@ -30,8 +30,7 @@ class Emitted(NamedTuple):
 class Adapter(Protocol):
     """One call: the response of one provider to one request. `usage` is what its protocol promises about usage."""
 
-    @property
-    def usage(self) -> UsageRule: ...
+    usage: UsageRule
 
     def feed(self, data: bytes) -> list[Emitted]:
         """Bytes as they come from the wire. Never raises on what they hold: bad data becomes a `finish` error."""

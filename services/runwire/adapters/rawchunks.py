@@ -1,7 +1,7 @@
 """Raw chunks that were written by somebody else's adapter: passed on as they are, for the grammar to judge."""
 
 from contextlib import suppress
-from typing import ClassVar, Final
+from typing import Final
 
 import msgspec
 
@@ -26,7 +26,7 @@ _OVERSIZED: Final = 2 * 1024 * 1024
 class RawChunks:
     """One call: NDJSON (or a JSON array, or server-sent events) of raw chunks. Lines that are no JSON go on as well."""
 
-    usage: ClassVar[UsageRule] = "required"
+    usage: UsageRule = "required"
 
     def __init__(self, framing: Framing | None = None, limit: int = MAX_EVENT) -> None:
         self._framed = Framed(framing or "ndjson", limit)

@@ -1,6 +1,7 @@
 """Name → adapter. A new protocol is one module and one line here."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, Literal, Protocol, TypeVar, cast, overload
 
 import msgspec
@@ -14,6 +15,7 @@ from runwire.adapters.openai_chat.chat import OpenAIChat
 from runwire.adapters.rawchunks import RawChunks
 from runwire.adapters.several import Choices, Chosen
 from runwire.errors import UnknownProvider
+from runwire_schemas.record import UsageRule
 
 T = TypeVar("T")
 
@@ -39,6 +41,7 @@ _THINKING: Final[dict[str, Thinking]] = {
 PROVIDERS: Final[tuple[str, ...]] = tuple(_ADAPTERS)
 RAW: Final = "raw"
 AUTO: Final = "auto"
+_NAMES: Final = (*PROVIDERS, RAW)
 
 
 @overload
@@ -56,23 +59,25 @@ def adapter(provider: str, *, choice: int = 0, framing: Framing | None = None, t
     first byte of the body that is not blank. `think`: what a model writes between `<think>` tags is reasoning; None: if
     the model is known to write them; protocols without such tags ignore it. Raises UnknownProvider.
     """
-    if provider != AUTO:
-        return _made(provider, choice, framing, think=think)
-    known = (*PROVIDERS, RAW)
-    return Auto(known, lambda name, told: _made(name, choice, told, think=think), lambda one: one, framing)
+
+    def made(name: str, told: Framing | None) -> tuple[Adapter, UsageRule]:
+        wire = _made(name, choice, told, think=think)
+        return wire, wire.usage
+
+    return Auto(_NAMES, made, lambda one: one, framing) if provider == AUTO else made(provider, framing)[0]
 
 
 def choices(provider: str, *, framing: Framing | None = None, think: bool | None = None) -> Choices | Auto[Chosen]:
     """All answers of one response, each a call of its own: like `adapter`, but what comes out names its choice."""
 
-    def every(name: str, told: Framing | None) -> Choices:
+    def made(name: str, told: Framing | None) -> tuple[Choices, UsageRule]:
         # Raw chunks are lines unless somebody says otherwise.
         told = told or ("ndjson" if name == RAW else None)
-        return Choices(lambda choice: _made(name, choice, told, think=think), told)
+        several = Choices(lambda choice: _made(name, choice, told, think=think), told)
+        return several, several.usage
 
-    if provider != AUTO:
-        return every(provider, framing)
-    return Auto((*PROVIDERS, RAW), every, lambda one: Chosen(0, one), framing)
+    wrap = partial(Chosen, 0)
+    return Auto(_NAMES, made, wrap, framing) if provider == AUTO else made(provider, framing)[0]
 
 
 def _made(provider: str, choice: int, framing: Framing | None, *, think: bool | None) -> EventAdapter:
@@ -80,7 +85,7 @@ def _made(provider: str, choice: int, framing: Framing | None, *, think: bool | 
         return RawChunks(framing)
     make = _ADAPTERS.get(provider)
     if make is None:
-        raise UnknownProvider(f"unknown provider {provider!r}; known are {', '.join((*PROVIDERS, RAW, AUTO))}")
+        raise UnknownProvider(f"unknown provider {provider!r}; known are {', '.join((*_NAMES, AUTO))}")
     thinking = _THINKING.get(provider)
     return make(choice, framing) if thinking is None else thinking(choice, framing, think=think)
 

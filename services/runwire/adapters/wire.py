@@ -22,7 +22,7 @@ class WireAdapter(ABC):
     A protocol whose responses may have several choices says with `_saw` which it met.
     """
 
-    usage: ClassVar[UsageRule]
+    usage: UsageRule
     provider: ClassVar[str]
 
     def __init__(self, framing: Framing | None = None, limit: int = MAX_EVENT) -> None:

@@ -6,14 +6,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from runwire.adapters import Framing
 from runwire.backoff import Backoff
 from runwire.errors import DeploymentMissing, LinkLost, ProducerBroken, ProducerClosed, RunwireError
 from runwire.producer.bodies import check_size, run_start
 from runwire.producer.identity import Registry, RunState, identity
 from runwire.producer.lane import Lane
 from runwire.producer.options import ProducerOptions
-from runwire.producer.publishing import Published, Source, publish_bytes, publish_stream
+from runwire.producer.publishing import Publishing
 from runwire.producer.queue import Failed
 from runwire.producer.run import Run
 from runwire.producer.sender import Sender
@@ -34,7 +33,7 @@ _OVERHEAD = 300
 _CANCEL_GRACE_S = 2.0
 
 
-class Producer:
+class Producer(Publishing):
     """Publishes the records of many runs over one connection.
 
     `async with Producer(url) as producer:` starts and closes it. Not safe for use from several threads or event loops.
@@ -174,46 +173,6 @@ class Producer:
         if mode is not None or any(value is not None for value in declared.values()):
             start = run_start({"mode": mode or "single-call", **declared})
         return Run(self, run_id, start=start, ends=end and mode == "agent-loop", traceparent=traceparent)
-
-    async def publish_bytes(
-        self,
-        run_id: str,
-        provider: str,
-        source: Source,
-        *,
-        call: str = "1",
-        choice: int = 0,
-        framing: Framing | None = None,
-        think: bool | None = None,
-        **declared: Any,
-    ) -> Published:
-        """Publish one provider response, as bytes of its wire format, as a run of one call.
-
-        `source` is an async or plain iterable of bytes, a file, bytes, or an httpx response. `choice`, `framing` and
-        `think` are what `runwire.adapters.adapter` takes, `declared` is what `run` takes. Returns when everything is
-        acknowledged. When the source raises, the call is ended as aborted and the error goes on to the caller. Raises
-        UnknownProvider and what `send` raises.
-        """
-        async with self.run(run_id, **declared) as run:
-            return await publish_bytes(run, provider, source, call=call, choice=choice, framing=framing, think=think)
-
-    async def publish_stream(
-        self,
-        run_id: str,
-        provider: str,
-        source: object,
-        *,
-        call: str = "1",
-        choice: int = 0,
-        think: bool | None = None,
-        **declared: Any,
-    ) -> Published:
-        """Publish one provider response, as the stream object of a provider's SDK, as a run of one call.
-
-        `source` is an async or plain iterable of events: SDK objects, mappings, or JSON. Otherwise like publish_bytes.
-        """
-        async with self.run(run_id, **declared) as run:
-            return await publish_stream(run, provider, source, call=call, choice=choice, think=think)
 
     async def flush(self) -> None:
         """Wait until every record accepted so far is in the broker.

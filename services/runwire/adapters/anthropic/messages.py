@@ -49,7 +49,7 @@ class Anthropic(WireAdapter):
     """One message. Protocols without choices ignore `choice`."""
 
     provider: ClassVar[str] = "anthropic"
-    usage: ClassVar[UsageRule] = "required"
+    usage: UsageRule = "required"
 
     def __init__(self, choice: int = 0, framing: Framing | None = None, *, limit: int = MAX_EVENT) -> None:
         super().__init__(framing, limit)

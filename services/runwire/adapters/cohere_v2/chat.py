@@ -43,7 +43,7 @@ class CohereV2(WireAdapter):
     """One message. Protocols without choices ignore `choice`."""
 
     provider: ClassVar[str] = "cohere-v2"
-    usage: ClassVar[UsageRule] = "required"
+    usage: UsageRule = "required"
 
     def __init__(self, choice: int = 0, framing: Framing | None = None, *, limit: int = MAX_EVENT) -> None:
         super().__init__(framing, limit)

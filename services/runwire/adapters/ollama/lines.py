@@ -36,7 +36,7 @@ class Ollama(WireAdapter):
     """
 
     provider: ClassVar[str] = "ollama"
-    usage: ClassVar[UsageRule] = "optional"
+    usage: UsageRule = "optional"
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ class OpenAIChat(WireAdapter):
     """One choice of one response. `think`: `<think>` tags are reasoning; None: if the model is known to write them."""
 
     provider: ClassVar[str] = "openai-chat"
-    usage: ClassVar[UsageRule] = "optional"
+    usage: UsageRule = "optional"
 
     def __init__(
         self,
