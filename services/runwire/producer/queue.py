@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Collection
 from typing import NamedTuple
 
+from runwire.broker.packing import transaction
 from runwire.producer.options import ProducerOptions
-from runwire.producer.packing import transaction
 
 
 class Batch:

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, assert_never
 
 from runwire.backoff import Backoff
+from runwire.broker.batches import Full, Refused, Stored, Unusable, outcome_of
 from runwire.broker.connection import Link, Reply, ServerError
+from runwire.broker.packing import pack
 from runwire.errors import DeploymentMissing, LinkLost, PublishRefused
 from runwire.producer.lane import Lane
 from runwire.producer.options import ProducerOptions
-from runwire.producer.packing import pack
 from runwire.producer.queue import Batch, Failed, Kept, bound_tails
-from runwire.producer.replies import Full, Refused, Stored, Unusable, outcome_of
 from runwire.producer.session import ASK_IDENTITY, ServerIdentity, Session, identity_of
 from runwire_schemas.keys import ENFORCER_GROUP
 

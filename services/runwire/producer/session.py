@@ -2,10 +2,10 @@
 
 from typing import Final, NamedTuple, assert_never
 
+from runwire.broker.batches import Full, Refused, Stored, Unusable, judge
 from runwire.broker.connection import Link, Reply, ServerError
 from runwire.errors import DeploymentMissing, LinkLost, PartitionMismatch, PublishRefused, WireMismatch
 from runwire.producer.options import ProducerOptions
-from runwire.producer.replies import Full, Refused, Stored, Unusable, judge
 from runwire_schemas.keys import Keys
 from runwire_schemas.record import WIRE_VERSION
 

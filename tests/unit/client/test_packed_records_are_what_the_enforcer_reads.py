@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runwire.broker.packing import pack, transaction
 from runwire.errors import IdentityIncomplete, RecordInvalid
 from runwire.producer.identity import Identity, Registry, RunState, identity, random_src
-from runwire.producer.packing import pack, transaction
 from runwire_schemas.keys import partition_of
 from runwire_schemas.record import Record, parse
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from runwire.broker.batches import Full, Refused, Stored, Unusable, outcome_of
 from runwire.broker.connection import Reply, ServerError
-from runwire.producer.replies import Full, Refused, Stored, Unusable, outcome_of
 from runwire.producer.session import ServerIdentity, identity_of
 
 OOM = "OOM command not allowed when used memory > 'maxmemory'."
