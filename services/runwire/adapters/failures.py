@@ -32,6 +32,7 @@ _HELD: Final = frozenset({"message", "type", "code", "status", "status_code", "h
 _BARE: Final = frozenset({"message", "code", "type", "status", "status_code", "param", "request_id", "object"})
 _ERRORS: Final = range(400, 600)
 _STATUS_FIELDS: Final = ("status_code", "status", "http_status", "code")
+_CODE_FIELDS: Final = ("code", "type", "error_type")
 _MESSAGE_FIELDS: Final = ("message", "msg", "detail", "error", "error_message")
 
 
@@ -74,7 +75,7 @@ def failure_of(error: msgspec.Raw | bytes, around: dict[str, msgspec.Raw] | None
     words = text_of(error)
     if words is None:
         words = compact(error).decode()
-    outer = {key: value for key, value in around.items() if key in (*_STATUS_FIELDS, "message", "type")}
+    outer = {key: value for key, value in around.items() if key in (*_STATUS_FIELDS, *_CODE_FIELDS, "message")}
     return _from_fields({**outer, "message": msgspec.Raw(quote(words))}, {})
 
 
@@ -82,7 +83,7 @@ def _from_fields(fields: dict[str, msgspec.Raw], around: dict[str, msgspec.Raw])
     message = next((text for name in _MESSAGE_FIELDS if (text := text_of(fields.get(name)))), None)
     if message is None:
         message = compact(msgspec.json.encode(fields)).decode()
-    code = text_of(fields.get("code")) or text_of(fields.get("type"))
+    code = next((word for name in _CODE_FIELDS if (word := text_of(fields.get(name)))), None)
     status = _status(fields) or _status(around)
     if status is None:
         words = (code, text_of(fields.get("type")))

@@ -1,9 +1,9 @@
 """Server-sent events to the WHATWG rules, incremental on any split, also inside CRLF and inside UTF-8 sequences.
 
-Two rules are wider than the standard, since recorded and real bodies need them. An event that no blank line closes
+Three rules are wider than the standard, since recorded and real bodies need them. An event that no blank line closes
 is dispatched at the end of the body (the standard discards it). A line that begins with `{` or `[` is no field of
 the standard; it is the start of a JSON error body that some servers write into a stream that has begun, and is read
-as an event of its own.
+as an event of its own. So is `error:` with an object, as llama.cpp wrote its errors: an event of that name.
 """
 
 from typing import Final, NamedTuple
@@ -95,6 +95,8 @@ class SseFramer:
             self._name = line[6:].removeprefix(b" ").decode(errors="replace")
         elif line == b"data":
             self._add(line, b"")
+        elif line.startswith(b"error:") and line[6:].lstrip()[:1] == b"{":
+            events.append(WireEvent("error", line[6:].strip()))
         elif line.strip() == DONE:
             events.append(WireEvent("", DONE))
         elif line[:1] in (b"{", b"[") and not self._data:

@@ -1,17 +1,25 @@
 """What the OpenAI family sends beside text, reasoning and tool calls: kept as agent chunks or as metadata."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
 from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, quote, text_of
-from runwire.adapters.openai_chat.wire import CHOICE_META, META, UNREAD, Extra, url_of
+from runwire.adapters.openai_chat.executed import Executed
+from runwire.adapters.openai_chat.loose import CHOICE_META, META, Extra
+from runwire.adapters.openai_chat.parts import url_of
+from runwire.adapters.openai_chat.wire import UNREAD
 from runwire.adapters.writing.call import Call
 from runwire.adapters.writing.sources import Sources
 
 # How many kinds of metadata are remembered, so that what repeats on every chunk is passed on once.
 _REMEMBERED: Final = 64
-_CITED: Final = ("citations", "search_results", "annotations")
+_CITED: Final = frozenset({"citations", "search_results", "annotations", "web_search"})
+# Members of a delta that become blocks.
+_BLOCKS: Final = frozenset({"images", "executed_tools", "reasoning_encrypted"})
+# Facts that grow while the response does: the last value counts, whichever chunk has it.
+_LAST: Final = frozenset({"prompt_progress", "perf_metrics", "usage_breakdown", "stats", "model_info", "runtime"})
 
 
 class Beside:
@@ -21,25 +29,40 @@ class Beside:
         self._call = call
         self._choice = choice
         self._sources = Sources(call)
+        self._executed = Executed(call)
         self._remembered: dict[str, bytes] = {}
 
-    def extras(self, extras: list[Extra]) -> None:
-        """What the structs have no place for."""
+    def extras(self, extras: list[Extra], flush: Callable[[], None]) -> None:
+        """What the structs have no place for. `flush` is called before what becomes a block."""
         # Search results before citations: both list the same URLs, and only the former have titles.
         for choice, level, name, raw in sorted(extras, key=_citations_last):
             if choice is not None and choice != self._choice:
                 continue
-            if name in _CITED:
+            if level == "delta" and name in _BLOCKS:
+                flush()
+                self._block(name, raw)
+            elif name in _CITED and raw[:1] == b"[":
                 for item in items_of(raw):
                     self._sources.found(item)
-            elif name == "images" and level == "delta":
-                self._images(raw)
-            elif name == "reasoning_encrypted" and (data := text_of(raw)):
-                self._call.redacted(data)
+            elif level == "delta" and name == "citation":
+                self._sources.cited(msgspec.Raw(raw))
+            elif level == "chunk" and name in _LAST:
+                self._call.remember(name, raw)
             elif level == "chunk":
                 self.repeated(level, name, raw)
             else:
                 self._call.beside("raw", {level: b"{%s:%s}" % (quote(name), raw)})
+
+    def _block(self, name: str, raw: bytes) -> None:
+        data = text_of(raw)
+        if name == "executed_tools":
+            self._executed.feed(raw)
+        elif name == "images":
+            self._images(raw)
+        elif data:
+            self._call.redacted(data)
+        else:
+            self._call.beside("raw", {"delta": b"{%s:%s}" % (quote(name), raw)})
 
     def repeated(self, level: str, name: str, raw: bytes) -> None:
         """Passed on only when it changes: many servers repeat such members on every chunk."""
@@ -74,7 +97,7 @@ class Beside:
             self._call.image("image/*", "url", url)
 
     def _images(self, raw: bytes) -> None:
-        for item in items_of(raw):
+        for item in items_of(raw) or [msgspec.Raw(raw)]:
             url = url_of(fields_of(item) or {})
             if url:
                 self.image(url)

@@ -15,51 +15,16 @@ from runwire.adapters.base import MAX_EVENT, Framing
 from runwire.adapters.failures import cut_off, failure_in, failure_of, rest_of
 from runwire.adapters.opaque import compact, fields_of, integer_of, present
 from runwire.adapters.openai_chat.beside import Beside
-from runwire.adapters.openai_chat.reasoning import Reasoning
-from runwire.adapters.openai_chat.tools import Tools
+from runwire.adapters.openai_chat.content import Content
+from runwire.adapters.openai_chat.ends import failed, stopped
+from runwire.adapters.openai_chat.loose import Loose, loose, usage_in
 from runwire.adapters.openai_chat.usage import usage_of
-from runwire.adapters.openai_chat.wire import (
-    UNREAD,
-    Choice,
-    Chunk,
-    Delta,
-    Part,
-    ToolPart,
-    UsageIn,
-    decode_chunk,
-    loose,
-    parts_of,
-    usage_in,
-)
+from runwire.adapters.openai_chat.wire import UNREAD, Choice, Chunk, Delta, UsageIn, decode_chunk
 from runwire.adapters.wire import WireAdapter
-from runwire.adapters.writing.call import FailedKind, StopKind
+from runwire.adapters.writing.call import FailedKind
 from runwire.adapters.writing.think import Think
 from runwire_schemas.raw import Failure
 from runwire_schemas.record import UsageRule
-
-# The provider's words by what they mean. A word that is not here ends the call as `stop` and is kept as `raw`.
-FINISH: Final[dict[str, StopKind]] = {
-    "stop": "stop",
-    "eos": "stop",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "length": "max_tokens",
-    "max_tokens": "max_tokens",
-    "model_length": "max_tokens",
-    "content_filter": "content_filter",
-    "safety": "content_filter",
-    "recitation": "content_filter",
-}
-FAILED: Final[dict[str, tuple[FailedKind, Failure]]] = {
-    "error": ("error", Failure(message="the provider ended the response with an error", code="provider-error")),
-    "insufficient_system_resource": (
-        "error",
-        Failure(message="the provider ran out of resources", code="insufficient_system_resource", retryable=True),
-    ),
-    "abort": ("aborted", Failure(message="the provider aborted the response", code="provider-abort")),
-}
-# The deprecated `function_call` has neither id nor index; an index that no server sends keeps it apart.
-_FUNCTION_CALL: Final = -1
 
 
 class OpenAIChat(WireAdapter):
@@ -79,9 +44,8 @@ class OpenAIChat(WireAdapter):
         super().__init__(framing, limit)
         self._choice = choice
         self._think = Think(self._call, think=think)
-        self._reasoning = Reasoning(self._call, self._think)
-        self._tools = Tools(self._call)
         self._beside = Beside(self._call, choice)
+        self._content = Content(self._call, self._think, self._beside)
         self._reason = ""
         self._model = ""
         self._named = False
@@ -98,7 +62,7 @@ class OpenAIChat(WireAdapter):
             except msgspec.ValidationError:
                 pass
             else:
-                self._chunk(chunk, {}, data)
+                self._chunk(chunk, None, data)
                 return
         self._loose(name, data)
 
@@ -118,18 +82,18 @@ class OpenAIChat(WireAdapter):
         usage = usage_in(groq.get("usage"))
         if usage is not None:
             self._usage(usage)
-        self._chunk(read.chunk, read.parts, data)
+        self._chunk(read.chunk, read, data)
         if failure is None:
-            if any(extra.level == "delta" and extra.name == "images" for extra in read.extras):
-                self._think.flush()
-            self._beside.extras(read.extras)
+            self._beside.extras(read.extras, self._content.flush)
             return
+        # What lies beside the choices of an error is the error itself.
+        self._beside.extras([extra for extra in read.extras if extra.choice is not None], self._content.flush)
         rest = rest_of(top.get("error"))
         if rest is not None:
             self._call.beside("raw", {"error": rest})
         self._fail("error", failure)
 
-    def _chunk(self, chunk: Chunk, parts: dict[int, list[Part]], data: bytes) -> None:
+    def _chunk(self, chunk: Chunk, read: Loose | None, data: bytes) -> None:
         if not self._named and (chunk.id or chunk.model):
             self._name(chunk)
         edge = self._first or not chunk.choices
@@ -137,7 +101,7 @@ class OpenAIChat(WireAdapter):
         for choice in chunk.choices or ():
             index = choice.index or 0
             if index == self._choice:
-                self._take(choice, parts.get(index))
+                self._take(choice, read)
                 edge = edge or choice.finish_reason is not None
             else:
                 self._others = True
@@ -154,15 +118,15 @@ class OpenAIChat(WireAdapter):
             self._named = True
             self._call.identify(chunk.id, self._model, _timestamp(integer_of(chunk.created)))
 
-    def _take(self, choice: Choice, parts: list[Part] | None) -> None:
+    def _take(self, choice: Choice, read: Loose | None) -> None:
         if not self._seen:
             self._seen = True
             self._saw(self._choice)
         delta = choice.delta
         if delta is not None:
-            self._delta(delta, parts)
+            self._say(delta, read)
         if choice.text and (delta is None or delta.content is None):
-            self._think.text(choice.text)
+            self._content.text(choice.text)
         if choice.finish_reason:
             self._reason = choice.finish_reason
         if choice.logprobs and any(present(raw) for raw in choice.logprobs.values()):
@@ -170,47 +134,13 @@ class OpenAIChat(WireAdapter):
         if choice.content_filter_results is not UNREAD:
             self._beside.repeated("choice", "content_filter_results", bytes(choice.content_filter_results))
 
-    def _delta(self, delta: Delta, parts: list[Part] | None) -> None:
-        if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
-            self._reasoning.feed(delta)
-        content = delta.content
-        if content:
-            if isinstance(content, str):
-                self._think.text(content)
-            else:
-                self._parts(parts_of(content))
-        if parts:
-            self._parts(parts)
-        if delta.refusal:
-            self._think.text(delta.refusal)
-        if delta.tool_calls:
-            self._think.flush()
-            for part in delta.tool_calls:
-                self._tool(part)
-        if delta.function_call is not None:
-            self._think.flush()
-            self._tools.feed(ToolPart(index=_FUNCTION_CALL, function=delta.function_call))
-
-    # Content --------------------------------------------------------------------------------------------------------
-
-    def _parts(self, parts: list[Part]) -> None:
-        for part in parts:
-            if part.kind == "text" and part.text:
-                self._think.text(part.text)
-            elif part.kind == "thinking" and part.text:
-                self._think.thinking(part.text)
-            elif part.kind == "image":
-                self._think.flush()
-                self._beside.image(part.text)
-            elif part.kind == "other":
-                self._call.beside("raw", {"delta": b'{"content":[%s]}' % part.raw})
-
-    def _tool(self, part: ToolPart) -> None:
-        extra = fields_of(part.extra_content) or {}
-        google = extra.get("google", UNREAD)
-        if extra.keys() - {"google"}:
-            self._call.beside("raw", {"toolCall": b'{"extra_content":%s}' % compact(part.extra_content)})
-        self._tools.feed(part, compact(google) if present(google) else b"")
+    def _say(self, delta: Delta, read: Loose | None) -> None:
+        if read is not None and self._choice in read.whole:
+            self._content.flush()
+            if self._call.opened:
+                self._content.repeated(delta)
+                return
+        self._content.delta(delta, None if read is None else read.parts.get(self._choice))
 
     def _usage(self, said: UsageIn) -> None:
         """The last report wins. Reports are never added up: they are totals, or repeat each other."""
@@ -228,20 +158,20 @@ class OpenAIChat(WireAdapter):
             self._fail("aborted", cut_off("it ended with neither a finish_reason nor [DONE]"))
 
     def _finish(self) -> None:
+        failure = failed(self._reason)
         if self._others and not self._seen:
             message = f"the response has no choice {self._choice}"
             self._fail("error", Failure(message=message, code="no-such-choice", retryable=False))
-        elif self._reason.lower() in FAILED:
-            self._fail(*FAILED[self._reason.lower()])
+        elif failure is not None:
+            self._fail(*failure)
         else:
-            self._think.flush()
-            self._tools.finish()
+            self._content.finish()
             self._name_late()
-            kind = FINISH.get(self._reason.lower(), "stop")
-            self._call.finish("tool_calls" if not self._reason and self._call.has_tools else kind, self._reason)
+            kind = "tool_calls" if not self._reason and self._call.has_tools else stopped(self._reason)
+            self._call.finish(kind, self._reason)
 
     def _fail(self, kind: FailedKind, failure: Failure) -> None:
-        self._think.flush()
+        self._content.flush()
         self._name_late()
         self._call.fail(failure, kind, self._reason)
 

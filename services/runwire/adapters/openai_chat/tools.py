@@ -9,13 +9,14 @@ from runwire.adapters.writing.writer import Block
 
 
 class _Tool:
-    __slots__ = ("block", "gemini", "id", "name")
+    __slots__ = ("block", "custom", "gemini", "id", "name")
 
     def __init__(self, identity: str, name: str) -> None:
         self.id = identity
         self.name = name
         self.block: Block | None = None  # opened with the first arguments, or with id and name
         self.gemini = b""
+        self.custom = False  # its input is any text: it becomes the one member of an object
 
 
 class Tools:
@@ -46,13 +47,16 @@ class Tools:
         if part.id and not tool.id:
             tool.id = part.id
             self._by_id.setdefault(part.id, tool)
-        self._write(tool, arguments, gemini)
+        tool.custom = tool.custom or part.type == "custom"
+        self._write(tool, quote(arguments)[1:-1].decode() if tool.custom else arguments, gemini)
 
     def finish(self) -> None:
         """The response is over: calls that were only announced are opened too."""
         for tool in self._all:
             if tool.block is None:
                 self._open(tool)
+            if tool.custom and tool.block is not None:
+                self._call.tool_arguments(tool.block, '"}')
 
     def _find(self, part: ToolPart, name: str, arguments: str) -> _Tool | None:
         known = self._by_id.get(part.id) if part.id else None
@@ -91,6 +95,8 @@ class Tools:
 
     def _open(self, tool: _Tool) -> None:
         tool.block = self._call.open_tool(tool.id, tool.name, gemini=tool.gemini)
+        if tool.custom:
+            self._call.tool_arguments(tool.block, '{"input":"')
         tool.id = tool.id or tool.block.id
         self._by_id.setdefault(tool.id, tool)
 

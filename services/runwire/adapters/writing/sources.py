@@ -9,7 +9,7 @@ from runwire.adapters.writing.call import Call
 
 # URLs that are remembered, so that a list which every chunk repeats gives each source once.
 _REMEMBERED: Final = 1024
-_WEB: Final = ("url", "source")
+_WEB: Final = ("url", "source", "link")
 
 
 class Sources:

@@ -8,6 +8,8 @@ from runwire.adapters.writing.call import Call
 
 _OPEN: Final = "<think>"
 _CLOSE: Final = "</think>"
+_OPEN_THOUGHT: Final = "<thought>"
+_CLOSE_THOUGHT: Final = "</thought>"
 # White space before the tag is waited out up to here.
 _BLANK_BEFORE: Final = 256
 
@@ -86,10 +88,10 @@ class Think:
             self._write(self._answer.pause())
 
     def _split(self) -> None:
-        self._answer = ThinkSplitter(self._dropped)
-        self._thoughts = TagsDropped(self._dropped)
+        self._answer = ThinkSplitter(self.dropped)
+        self._thoughts = TagsDropped(self.dropped)
 
-    def _dropped(self, tag: str) -> None:
+    def dropped(self, tag: str) -> None:
         """That the reasoning stood between tags is a fact about the response: who sends it back may need them."""
         if tag not in self._tags:
             self._tags.append(tag)
@@ -210,6 +212,59 @@ class TagsDropped:
     def _pass(self, text: str) -> None:
         _, found, line = text.rpartition("\n")
         self._blank = not line.strip() and (self._blank or bool(found))
+
+
+class Thoughts:
+    """Deltas of Gemini's endpoint: it says which are thoughts, and has `<thought>` tags in their text as well.
+
+    The first thought begins with the opening tag, and what follows the last one with the closing tag.
+    """
+
+    def __init__(self, dropped: Callable[[str], None]) -> None:
+        self._dropped = dropped
+        self._state: Literal["begin", "inside", "over"] = "begin"
+        self._held = ""
+
+    @property
+    def over(self) -> bool:
+        """No tag can follow any more."""
+        return self._state == "over"
+
+    def thought(self, text: str) -> tuple[str, str]:
+        """The reasoning in a delta that is a thought, and the answer that follows it in the same delta."""
+        text, self._held = self._held + text, ""
+        if self._state == "begin":
+            if _OPEN_THOUGHT.startswith(text):
+                self._held = text
+                return "", ""
+            text = self._without(_OPEN_THOUGHT, text)
+        self._state = "inside"
+        thought, found, answer = text.partition(_CLOSE_THOUGHT)
+        if found:
+            self._dropped(_CLOSE_THOUGHT)
+            self._state = "over"
+        return thought, answer
+
+    def answer(self, text: str) -> str:
+        """The answer in a delta that is no thought; "" while it may be a tag."""
+        text, self._held = self._held + text, ""
+        if self._state == "inside":
+            if text != _CLOSE_THOUGHT and _CLOSE_THOUGHT.startswith(text):
+                self._held = text
+                return ""
+            text = self._without(_CLOSE_THOUGHT, text)
+        self._state = "over"
+        return text
+
+    def pause(self) -> tuple[str, str]:
+        """What was held back, reasoning and answer: something else follows."""
+        held, self._held = self._held, ""
+        return (held, "") if self._state == "begin" else ("", held)
+
+    def _without(self, tag: str, text: str) -> str:
+        if text.startswith(tag):
+            self._dropped(tag)
+        return text.removeprefix(tag)
 
 
 def _begun(text: str, tag: str) -> int:

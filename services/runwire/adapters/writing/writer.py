@@ -55,6 +55,7 @@ class Writer(ABC):
         self.provider = provider
         self.finished = False
         self.opened = 0  # blocks so far, and the next block's index
+        self.kinds: set[bytes] = set()  # of the blocks so far
         self._out: list[Emitted] = []
         self._waiting: list[bytes] = []  # agent chunks that wait for the call's first raw chunk, which opens their step
         self._begun = False
@@ -107,6 +108,7 @@ class Writer(ABC):
         if index >= MAX_BLOCKS:
             self.fail(Failure(message=f"the response has more than {MAX_BLOCKS} blocks", code="too-many-blocks"))
         self.opened += 1
+        self.kinds.add(kind)
         self.put(b'{"type":"block-start","index":%d,"blockKind":"%s"}' % (index, kind))
         return Block(index, b'{"type":"%s","index":%d,"text":' % (delta, index))
 

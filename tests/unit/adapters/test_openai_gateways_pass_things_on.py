@@ -1,0 +1,84 @@
+"""Gateways between a client and other providers' models: what they pass on, and how. Hand-written."""
+
+from conformance.recorded import Seen
+from runwire_schemas.raw import Failed, ThinkingBlock
+from unit.adapters.saying import Json, chunk, openai
+
+END = chunk(None, "stop")
+
+
+def _kept(seen: Seen) -> list[Json]:
+    return [{key: value for key, value in one.items() if key != "provider"} for one in seen.beside("raw")]
+
+
+def test_litellm_says_reasoning_three_times() -> None:
+    def delta(text: str, signature: str | None = None) -> Json:
+        blocks = [{"type": "thinking", "thinking": text, **({"signature": signature} if signature else {})}]
+        said = {"reasoning_content": text} if text else {}
+        return chunk({**said, "thinking_blocks": blocks, "provider_specific_fields": {"thinking_blocks": blocks}})
+
+    seen = openai(delta("I thi"), delta("nk"), delta("", "SIG"), chunk({"content": "Yes"}), END, END)
+
+    assert (seen.thinking, seen.text) == ([ThinkingBlock(text="I think", signature="SIG")], "Yes")
+    assert [kept["delta"] for kept in seen.beside("raw")] == [{"reasoning_details": [{"type": "thinking"}]}]
+
+
+def test_litellm_may_have_reasoning_only_in_the_providers_fields() -> None:
+    blocks = [{"type": "redacted_thinking", "data": "AAAA"}, {"type": "thinking", "thinking": "hm"}]
+
+    seen = openai(chunk({"content": "", "provider_specific_fields": {"thinking_blocks": blocks, "mood": "calm"}}), END)
+
+    assert seen.thinking == [ThinkingBlock(text="", redacted="AAAA"), ThinkingBlock(text="hm")]
+    assert {"delta": {"provider_specific_fields": {"mood": "calm"}}} in _kept(seen)
+
+
+def test_litellm_passes_anthropics_citations_on() -> None:
+    citation = {"type": "web_search_result_location", "url": "https://a", "title": "A", "cited_text": "x"}
+
+    seen = openai(
+        chunk({"content": "", "provider_specific_fields": {"citation": citation}}), chunk({"content": "x"}, "stop")
+    )
+
+    assert [(one["url"], one["title"]) for one in seen.beside("source")] == [("https://a", "A")]
+    assert seen.beside("raw") == []
+
+
+def test_envoy_passes_bedrocks_reasoning_on() -> None:
+    said: list[Json] = [{"text": "I thi"}, {"text": "nk"}, {"signature": "SIG"}, {"redactedContent": "AAAA"}]
+
+    seen = openai(*(chunk({"reasoning_content": piece}) for piece in said), chunk({"content": "Yes"}, "stop"))
+
+    assert seen.thinking == [ThinkingBlock(text="I think", signature="SIG"), ThinkingBlock(text="", redacted="AAAA")]
+
+
+def test_members_of_a_reasoning_detail_that_are_not_known_are_kept() -> None:
+    detail = {"type": "reasoning.text", "text": "hm", "index": 0, "mood": "calm"}
+
+    seen = openai(chunk({"reasoning": "hm", "reasoning_details": [detail]}), END)
+
+    assert (seen.reasoning, _kept(seen)) == ("hm", [{"delta": {"reasoning_details": [{"mood": "calm"}]}}])
+
+
+def test_openrouter_comments_while_it_waits_and_ends_with_an_error() -> None:
+    error = {"code": 502, "message": "Provider disconnected", "metadata": {"provider_name": "x"}}
+
+    seen = openai(
+        ": OPENROUTER PROCESSING\n\n",
+        chunk({"content": "Hi"}),
+        ": OPENROUTER PROCESSING\n\n",
+        {**chunk({"content": ""}, "error"), "provider": "x", "error": error},
+    )
+
+    assert (seen.text, seen.failure) == ("Hi", "Provider disconnected")
+    assert isinstance(seen.reason, Failed)
+    assert (seen.reason.failure.status, seen.reason.failure.retryable, seen.reason.raw) == (502, True, "error")
+
+
+def test_openrouter_sends_images_beside_the_text() -> None:
+    image = {"type": "image_url", "index": 0, "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+    seen = openai(
+        chunk({"content": "Here:"}), chunk({"content": "", "images": [image]}), chunk({"content": "Done."}), END
+    )
+
+    assert (seen.kinds, seen.text) == (["text", "image", "text"], "Here:Done.")
