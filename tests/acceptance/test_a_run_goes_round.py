@@ -82,3 +82,27 @@ def test_without_a_broker_the_command_says_which_one_it_tried(run: Run) -> None:
     assert "--url" in done.err
     assert "runwire up" in done.err
     assert "secret" not in done.err
+
+
+def test_a_provider_may_be_told_and_every_choice_may_be_a_run(
+    start_up: Callable[..., Up], run: Run, answer: Path, tmp_path: Path
+) -> None:
+    start_up()
+    told = run("publish", "-", "--provider", "auto", "--run", "told", "--json", stdin=answer.read_bytes())
+    assert told.json()["provider"] == "openai-chat"
+    assert told.err == "runwire: read as openai-chat: the first event has choices\n"
+    refused = run("publish", "-", stdin=answer.read_bytes())
+    assert (refused.code, refused.out) == (2, "")
+
+    several = tmp_path / "several.ndjson"
+    chunk = '{"choices":[{"index":%d,"delta":{"content":"%s"},"finish_reason":"stop"}]}\n'
+    several.write_text(chunk % (0, "A") + chunk % (1, "B"))
+    for name, more in (("fast", []), ("slow", ["--speed", "100"])):
+        done = run("publish", str(several), "--choice", "all", "--run", name, "--json", *more)
+        assert [line["run"] for line in done.json_lines()] == [name, f"{name}.1"], done.err
+        for letter, line in zip("AB", done.json_lines(), strict=True):
+            said = [chunk["chunk"] for chunk in run("tail", line["run"], "--json").json_lines()]
+            assert [chunk["payload"]["text"] for chunk in said if chunk["type"] == "text-delta"] == [letter]
+    shown = run("publish", str(several), "--choice", "all", "--run", "shown").out
+    assert "records acknowledged in run shown.1\n" in shown
+    assert run("publish", str(several), "--choice", "1", "--run", "one", "--json").json()["run"] == "one"

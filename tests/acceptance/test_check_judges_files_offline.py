@@ -230,10 +230,122 @@ def test_an_unknown_setting_is_refused(run: Run, tmp_path: Path) -> None:
     assert "RUNWIRE_IDEL_MS" in done.err
 
 
+SEVERAL = [
+    {"choices": [{"index": 0, "delta": {"content": "A"}}, {"index": 1, "delta": {"content": "B"}}]},
+    {"choices": [{"index": 1, "delta": {}, "finish_reason": "length"}]},
+    {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+]
+CLAUDE = [
+    {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
+    {"type": "message_stop"},
+]
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_auto_says_what_it_was_told_by(run: Run, answer: Path, tmp_path: Path) -> None:
+    done = run("check", "--provider", "auto", str(answer))
+    assert (done.code, done.json()["text_sha256"]) == (0, sha256("Hello, world!"))
+    assert done.err == "runwire: read as openai-chat: the first event has choices\n"
+
+    piped = run("check", "--provider", "auto", "-", stdin=answer.read_bytes())
+    assert (piped.code, piped.json()["text_sha256"], piped.err) == (0, sha256("Hello, world!"), done.err)
+
+    array = tmp_path / "array.json"
+    array.write_text(json.dumps(SEVERAL))
+    assert run("check", str(array)).json()["text_sha256"] == sha256("A")
+
+
+def test_what_nobody_can_tell_is_said_with_what_was_seen(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "odd.sse").write_text('data: {"hello":1,"world":2}\n\n')
+    done = run("check", "--provider", "auto", "odd.sse")
+    assert (done.code, done.json()["code"], done.json()["chunks"]) == (1, "provider-unclear", 0)
+    assert "seen: an event with hello, world" in done.err
+    assert "openai-chat" in done.err
+    assert run("publish", "--provider", "auto", "odd.sse").code == 2
+
+
+def test_each_choice_may_be_judged_for_itself(run: Run, tmp_path: Path) -> None:
+    path = ndjson(tmp_path / "two.ndjson", SEVERAL)
+    one = run("check", "--choice", "1", path)
+    assert (one.json()["text_sha256"], one.json()["finish"]) == (sha256("B"), "length")
+
+    every = run("check", "--choice", "all", path).json_lines()
+    assert [(verdict["choice"], verdict["finish"]) for verdict in every] == [(0, "stop"), (1, "length")]
+    assert [verdict["text_sha256"] for verdict in every] == [sha256("A"), sha256("B")]
+    assert {**every[1], "choice": None} == {**one.json(), "choice": None}
+    chunks = run("check", "--choice", "all", "--chunks", path).json_lines()
+    assert {chunk["runId"] for chunk in chunks} == {"two", "two.1"}
+    assert run("check", "--choice", "some", path).code == 2
+
+
+def test_many_files_end_with_a_table(run: Run, answer: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "recordings"
+    (folder / "deep").mkdir(parents=True)
+    good = folder / "deep" / "good.sse"
+    good.write_bytes(answer.read_bytes())
+    ndjson(folder / "claude.jsonl", CLAUDE)
+    broken = ndjson(tmp_path / "broken.ndjson", [START, HELLO, {**HELLO, "index": 5}, FINISH])
+    (folder / "NOTES.md").write_text("# What these are\n\n[a link](b)\n")
+
+    done = run("check", "--provider", "auto", str(folder))
+    assert done.code == 0, done.err
+    assert [verdict["ok"] for verdict in done.json_lines()] == [True, True]
+    assert f"{folder}/NOTES.md is not a stream, and is passed over" in done.err
+    assert f"runwire: {good} is read as openai-chat: the first event has choices" in done.err
+    assert table(done.err) == [
+        ["protocol", "files", "ok", "violations"],
+        ["(passed over)", "1", "0", ""],
+        ["anthropic", "1", "1", ""],
+        ["openai-chat", "1", "1", ""],
+        ["all", "3", "2", ""],
+    ]
+
+    done = run("check", str(good), broken, f"{folder}/NOTES.md")
+    assert done.code == 1
+    assert [verdict["code"] for verdict in done.json_lines()] == [None, "delta-without-block", "not-a-stream"]
+    assert table(done.err)[1:] == [
+        ["(not a stream)", "1", "0", "not-a-stream 1"],
+        ["openai-chat", "1", "1", ""],
+        ["raw", "1", "0", "delta-without-block 1"],
+        ["all", "3", "1", "delta-without-block 1, not-a-stream 1"],
+    ]
+
+
+def test_the_table_alone_may_be_asked_for(run: Run, tmp_path: Path) -> None:
+    path, broken = ndjson(tmp_path / "a.jsonl", CLAUDE), ndjson(tmp_path / "b.jsonl", [*GOOD, HELLO])
+    done = run("check", "--provider", "auto", "--summary", path, path)
+    assert (done.code, done.err) == (0, "")
+    assert table(done.out)[1:] == [["anthropic", "2", "2", ""], ["all", "2", "2", ""]]
+
+    done = run("check", "--summary", "--json", path, broken)
+    row = {"files": 1, "ok": 0, "violations": {"chunk-after-finish": 1}}
+    assert done.code == 1
+    assert done.json() == {
+        "protocols": [
+            {"protocol": "anthropic", "files": 1, "ok": 1, "violations": {}},
+            {"protocol": "raw", **row},
+        ],
+        **row,
+        "files": 2,
+        "ok": 1,
+    }
+
+
+def table(text: str) -> list[list[str]]:
+    """The cells of the Markdown table at the end, without the rule below its heads."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+    return [rows[0], *rows[2:]]
+
+
 def test_check_does_not_load_the_framework() -> None:
     """Start-up time: nothing but the adapters and the grammar is needed."""
     code = (
-        "import sys, runwire.cli.app, runwire.cli.verdict, runwire.cli.sources, runwire.cli.target, runwire.adapters\n"
+        "import sys, runwire.cli.app, runwire.cli.judging, runwire.cli.summary, runwire.cli.target, runwire.adapters\n"
         "print(sorted({'faststream', 'redis', 'uvicorn', 'rich', 'asyncio'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)

@@ -28,10 +28,11 @@ _SHOWN: Final = 60
 
 
 class Guess(NamedTuple):
-    """A provider, and what it was told by: `the first event has candidates`."""
+    """A provider, and what it was told by: `the first event has candidates`. `alone`: no other one sends the same."""
 
     provider: str
     reason: str
+    alone: bool = True
 
 
 class Head:
@@ -117,7 +118,7 @@ class Head:
         if found is None:
             self._describe(_described(members))
             return
-        guess = Guess(found.provider, self._reason(found, members))
+        guess = Guess(found.provider, self._reason(found, members), alone=found.sure and not found.but)
         if found.sure:
             self.guess, self.over = guess, True
         elif self._maybe is None:

@@ -28,7 +28,9 @@ class RawChunks:
 
     usage: UsageRule = "required"
 
-    def __init__(self, framing: Framing | None = None, limit: int = MAX_EVENT) -> None:
+    def __init__(self, framing: Framing | None = None, limit: int = MAX_EVENT, *, ends: bool = True) -> None:
+        """`ends`: a call that is left without `finish` gets one, aborted."""
+        self._ends = ends
         self._framed = Framed(framing or "ndjson", limit)
         self._ended = False
         self._closed = False
@@ -47,14 +49,14 @@ class RawChunks:
         return self.read(events)
 
     def read(self, events: list[WireEvent], then: Next = "more") -> list[Emitted]:
-        """See `EventAdapter.read`: a call without `finish` was cut off."""
+        """See `EventAdapter.read`."""
         if self._broken:
             events = []
         emitted = [self._passed(event.data) for event in events]
         if then == "too-large" and not self._broken:
             self._broken = True
             emitted.append(self._passed(b" " * _OVERSIZED))
-        if then == "over" and not self._ended:
+        if then == "over" and self._ends and not self._ended:
             self._ended = True
             finish = Finish(reason=Aborted(failure=cut_off("it ended without finish")))
             emitted.append(Emitted("provider", msgspec.json.encode(finish)))

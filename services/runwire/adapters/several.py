@@ -15,6 +15,11 @@ KEPT_EVENTS: Final = 64
 KEPT_BYTES: Final = 256 * 1024
 
 
+def run_of(run_id: str, choice: int) -> str:
+    """The run of one choice where each has its own: the first has the given id."""
+    return f"{run_id}.{choice}" if choice else run_id
+
+
 class Chosen(NamedTuple):
     """One record to be, and the choice whose call it belongs to."""
 

@@ -38,6 +38,7 @@ BY_ERROR_CODE: Final[dict[str, Exit]] = {
     "unknown-provider": Exit.USAGE,
     "file-unreadable": Exit.USAGE,
     "not-json": Exit.USAGE,
+    "not-a-stream": Exit.USAGE,
     "provider-unclear": Exit.USAGE,
     "record-invalid": Exit.USAGE,
     "chunk-too-large": Exit.USAGE,

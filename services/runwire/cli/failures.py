@@ -32,8 +32,14 @@ class NotJson(CommandError):
     code = "not-json"
 
 
+class NotAStream(CommandError):
+    """The file holds no event of any kind."""
+
+    code = "not-a-stream"
+
+
 class ProviderUnclear(CommandError):
-    """The provider of a file cannot be told from its first bytes."""
+    """The provider of a file cannot be told from its first events."""
 
     code = "provider-unclear"
 
@@ -54,7 +60,7 @@ def exit_of(error: BaseException) -> Exit:
         return BY_ERROR_CODE.get(str(getattr(error, "code", "")), Exit.UNFIT)
     if isinstance(error, ConnectionError):
         return Exit.UNREACHABLE
-    if _is_full(error):
+    if is_full(error):
         return Exit.FAILED
     return Exit.INTERNAL
 
@@ -64,7 +70,7 @@ def report(error: BaseException) -> Exit:
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("runwire"):
         error = MissingPart(f"{error.name} is not installed", "pip install 'runwire[all]'")
     code = exit_of(error)
-    if _is_full(error):
+    if is_full(error):
         error = CommandError(f"cannot write the output: {os.strerror(getattr(error, 'errno', 0))}")
         _give_up_stdout()
     match code:
@@ -82,7 +88,7 @@ def report(error: BaseException) -> Exit:
     return code
 
 
-def _is_full(error: BaseException) -> bool:
+def is_full(error: BaseException) -> bool:
     """Only output is written by the commands themselves: the server answers for the data folder."""
     return isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 

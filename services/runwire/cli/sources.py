@@ -1,4 +1,4 @@
-"""Files of provider bytes, raw chunks or records as the records of one run. Shared by `check` and `publish`.
+"""Files of provider bytes, raw chunks or records as the records of runs. Shared by `check` and `publish`.
 
 Everything streams: memory does not grow with the file.
 """
@@ -7,39 +7,52 @@ import base64
 import binascii
 import os
 import sys
+from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
-from itertools import count
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from runwire.cli.failures import CommandError, FileUnreadable, NotJson, ProviderUnclear, say
+from runwire.cli.failures import FileUnreadable, NotJson, is_full
 from runwire_schemas.record import ENFORCER_SRC, Kind, UsageRule
 
 if TYPE_CHECKING:
-    from runwire.adapters import Adapter
+    from runwire.adapters import Adapter, Auto, Choices, Chosen, Framing
+    from runwire.adapters.auto import Reads
+
+T = TypeVar("T")
 
 RAW: Final = "raw"
 RECORD: Final = "record"
 CALL: Final = "1"
 READ_BYTES: Final = 64 * 1024
-# How much of a file may be looked at to tell its provider: longer than the first event of every recorded stream.
-PEEK_BYTES: Final = 256 * 1024
 
-_RAW_TYPES: Final = frozenset(
-    {"block-start", "text-delta", "thinking-delta", "tool-call-delta", "block-end", "usage", "finish"}
-)
+# Which of several answers: one, or every one as a run of its own.
+Choice = int | Literal["all"]
 
 
 class Event(NamedTuple):
-    """One record to be: `line` is its place in the file, `usage` what its call declares about usage."""
+    """One record to be: `line` is its place in its run, `usage` what its call declares about usage."""
 
     line: int
     kind: Kind
     body: bytes
     usage: UsageRule
+    choice: int = 0
+
+
+class Options(NamedTuple):
+    """How a body is framed, if somebody knows, and what to do with `<think>` tags: see `runwire.adapters.adapter`."""
+
+    framing: "Framing | None" = None
+    think: bool | None = None
+
+
+# A stream entry: its id, and its fields as names and values in turn.
+Entry = tuple[bytes, list[bytes]]
+PLAIN: Final = Options()
 
 
 class _Line(msgspec.Struct):
@@ -77,6 +90,9 @@ def opened(file: str) -> Generator[BinaryIO]:
     except BrokenPipeError:
         raise
     except OSError as error:
+        # Output is written while a file is read, too.
+        if is_full(error):
+            raise
         raise FileUnreadable(f"cannot read {file}: {error.strerror or error}") from error
 
 
@@ -90,49 +106,44 @@ def named(name: str) -> str:
     return os.fsencode(name).decode(errors="replace")
 
 
-def known(provider: str) -> None:
-    """Raises UnknownProvider, which lists what there is."""
-    from runwire.adapters import PROVIDERS, UnknownProvider
-
-    names = (*PROVIDERS, RAW, RECORD)
-    if provider not in names:
-        raise UnknownProvider(f"unknown provider {provider!r}; known are {', '.join(names)}")
-
-
-def remark(file: str, provider: str) -> None:
-    """Say so if a file looks like another provider's: the wrong adapter finds nothing in it, which is no violation."""
-    # A pipe can be read only once.
-    if not Path(file).is_file():
-        return
-    with suppress(ProviderUnclear):
-        if (seen := provider_of(file)) != provider:
-            say(f"runwire: {named(file)} looks like {seen}, and is read as {provider}")
-
-
-def events(stream: BinaryIO, provider: str, choice: int) -> Iterator[Event]:
-    """The records of one call: `provider` is an adapter's name. A body that is cut off ends as aborted.
+def events(stream: BinaryIO, provider: str, choice: Choice, options: Options = PLAIN) -> Iterator[Event]:
+    """The records of one response's calls: `provider` is an adapter's name. A body that is cut off ends as aborted.
 
     Raises UnknownProvider, which lists the adapters, before anything is read.
     """
-    from runwire.adapters import adapter
+    from runwire.adapters import adapter, choices
 
-    return _adapted(stream, adapter(provider, choice=choice))
-
-
-def _raw_events(stream: BinaryIO) -> Iterator[Event]:
-    """The lines as they are: what a file leaves unfinished stays so."""
-    for number, line in _lines(stream):
-        yield Event(number, "provider", line, "required")
+    framing, think = options
+    if choice == "all":
+        return _several(stream, choices(provider, framing=framing, think=think))
+    return _one(stream, adapter(provider, choice=choice, framing=framing, think=think))
 
 
-def _adapted(stream: BinaryIO, wire: "Adapter") -> Iterator[Event]:
-    usage = wire.usage
-    numbers = count(1)
-    for data in iter(lambda: read_some(stream), b""):
-        for emitted in wire.feed(data):
-            yield Event(next(numbers), emitted.kind, emitted.body, usage)
-    for emitted in wire.close():
-        yield Event(next(numbers), emitted.kind, emitted.body, usage)
+def _raw_events(stream: BinaryIO, framing: "Framing | None") -> Iterator[Event]:
+    """Raw chunks as they are, one a line unless they are framed otherwise: what a file leaves unfinished stays so."""
+    if framing in (None, "ndjson"):
+        return (Event(number, "provider", line, "required") for number, line in _lines(stream))
+    from runwire.adapters.rawchunks import RawChunks
+
+    return _one(stream, RawChunks(framing, ends=False))
+
+
+def _one(stream: BinaryIO, wire: "Adapter") -> Iterator[Event]:
+    for line, (kind, body) in enumerate(_through(stream, wire), 1):
+        yield Event(line, kind, body, wire.usage)
+
+
+def _several(stream: BinaryIO, wire: "Choices | Auto[Chosen]") -> Iterator[Event]:
+    lines = Counter[int]()
+    for choice, (kind, body) in _through(stream, wire):
+        lines[choice] += 1
+        yield Event(lines[choice], kind, body, wire.usage, choice)
+
+
+def _through(stream: BinaryIO, wire: "Reads[T]") -> Iterator[T]:
+    while data := read_some(stream):
+        yield from wire.feed(data)
+    yield from wire.close()
 
 
 def read_some(stream: BinaryIO) -> bytes:
@@ -142,24 +153,37 @@ def read_some(stream: BinaryIO) -> bytes:
 
 
 def entries(
-    stream: BinaryIO, file: str, run_id: str, provider: str, choice: int
-) -> Iterator[tuple[bytes, list[bytes]]]:
+    stream: BinaryIO, file: str, run_id: str, provider: str, choice: int, options: Options = PLAIN
+) -> Iterator[Entry]:
     """The records as stream entries (id, flat fields) for the record parser: every provider name, `record` included."""
     if provider == RECORD:
-        yield from _record_entries(stream, file, run_id)
-        return
-    head = [b"run", run_id.encode(errors="surrogateescape"), b"src", b"check", b"epoch", b"0", b"seq"]
-    declared = False
-    found = _raw_events(stream) if provider == RAW else events(stream, provider, choice)
-    for seq, event in enumerate(found, 1):
-        fields = [*head, b"%d" % seq, b"kind", event.kind.encode(), b"call", CALL.encode(), b"body", event.body]
-        if not declared:
+        return _record_entries(stream, file, run_id)
+    found = _raw_events(stream, options.framing) if provider == RAW else events(stream, provider, choice, options)
+    return (entry for _, entry in _entries(found, run_id))
+
+
+def entries_of_choices(stream: BinaryIO, run_id: str, provider: str, options: Options) -> Iterator[tuple[int, Entry]]:
+    """The same for every choice of a response, each with its number; not for `record`."""
+    found = _raw_events(stream, options.framing) if provider == RAW else events(stream, provider, "all", options)
+    return _entries(found, run_id)
+
+
+def _entries(found: Iterator[Event], run_id: str) -> Iterator[tuple[int, Entry]]:
+    from runwire.adapters.several import run_of
+
+    written = Counter[int]()
+    for event in found:
+        choice = event.choice
+        written[choice] += 1
+        run = run_of(run_id, choice).encode(errors="surrogateescape")
+        fields = [b"run", run, b"src", b"check", b"epoch", b"0", b"seq", b"%d" % written[choice]]
+        fields += [b"kind", event.kind.encode(), b"call", CALL.encode(), b"body", event.body]
+        if written[choice] == 1:
             fields += [b"usage", event.usage.encode()]
-            declared = True
-        yield b"%d" % event.line, fields
+        yield choice, (b"%d" % event.line, fields)
 
 
-def _record_entries(stream: BinaryIO, file: str, run_id: str) -> Iterator[tuple[bytes, list[bytes]]]:
+def _record_entries(stream: BinaryIO, file: str, run_id: str) -> Iterator[Entry]:
     run = run_id.encode(errors="surrogateescape")
     newest: dict[tuple[bytes, bytes], int] = {}
     for number, text in _lines(stream):
@@ -210,37 +234,3 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(stream, 1):
         if stripped := line.strip(b" \t\r\n"):
             yield number, stripped
-
-
-def provider_of(file: str) -> str:
-    """Tell the provider of a file from its first JSON object. Raises ProviderUnclear, FileUnreadable."""
-    if file == "-":
-        raise CommandError("stdin has no provider of its own", "say which with --provider")
-    with opened(file) as stream:
-        head = stream.read(PEEK_BYTES)
-    for line in head.splitlines():
-        text = line.removeprefix(b"data:").strip(b" \t[,")
-        if text.startswith(b"{") and (found := _provider_of_object(text)):
-            return found
-    raise ProviderUnclear(f"cannot tell the provider of {file}", "say which with --provider")
-
-
-class _Peek(msgspec.Struct):
-    type: msgspec.Raw = _NULL
-    kind: msgspec.Raw = _NULL
-    choices: msgspec.Raw = _NULL
-
-
-def _provider_of_object(text: bytes) -> str | None:
-    try:
-        seen = msgspec.json.decode(text.rstrip(b",] \t"), type=_Peek)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    kind = bytes(seen.type).strip(b'"').decode(errors="replace")
-    if bytes(seen.choices).startswith(b"["):
-        return "openai-chat"
-    if kind in {"ping", "message_start", "message_delta", "message_stop"} or kind.startswith("content_block_"):
-        return "anthropic"
-    if kind in _RAW_TYPES:
-        return RAW
-    return RECORD if seen.kind is not _NULL else None

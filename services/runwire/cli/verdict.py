@@ -16,9 +16,13 @@ TAKE_EVERY = 256
 
 
 class Verdict(msgspec.Struct, kw_only=True):
-    """What `runwire check` says of one file; the field order is the order of the JSON keys."""
+    """What `runwire check` says of one run; the field order is the order of the JSON keys.
+
+    `choice` is there only where every choice of a file is a run of its own.
+    """
 
     file: str
+    choice: int | msgspec.UnsetType = msgspec.UNSET
     ok: bool
     code: str | None
     chunks: int
@@ -91,9 +95,10 @@ class Tally:
             case _:
                 pass
 
-    def verdict(self, file: str) -> Verdict:
+    def verdict(self, file: str, choice: int | None = None) -> Verdict:
         return Verdict(
             file=file,
+            choice=msgspec.UNSET if choice is None else choice,
             ok=self.code is None,
             code=self.code,
             chunks=self.chunks,
@@ -114,6 +119,43 @@ def condemned(entries: Iterator[tuple[bytes, list[bytes]]]) -> frozenset[str]:
     return frozenset(named)
 
 
+class Judge:
+    """Judges one run, entry by entry; `show` gets every chunk.
+
+    `crashes` are the ids of records that crash their reader: they are quarantined, not fed.
+    """
+
+    def __init__(
+        self,
+        machine: RunMachine,
+        tally: Tally,
+        show: Callable[[bytes], None] | None = None,
+        crashes: frozenset[str] = frozenset(),
+    ) -> None:
+        self.tally = tally
+        self._machine = machine
+        self._show = show
+        self._crashes = crashes
+        self._count = 0
+        self._last = b"0"
+
+    def feed(self, entry_id: bytes, fields: list[bytes]) -> None:
+        self._last = entry_id
+        record = parse(entry_id, fields)
+        if isinstance(record, Record) and record.id in self._crashes:
+            self._machine.quarantine(record)
+        else:
+            self._machine.feed(record)
+        self._count += 1
+        if self._count % TAKE_EVERY == 0:
+            _take(self._machine, self.tally, self._show)
+
+    def close(self) -> None:
+        """No more entries come."""
+        _close_gap(self._machine, self._last)
+        _take(self._machine, self.tally, self._show)
+
+
 def judge(
     machine: RunMachine,
     entries: Iterator[tuple[bytes, list[bytes]]],
@@ -121,21 +163,11 @@ def judge(
     show: Callable[[bytes], None] | None = None,
     crashes: frozenset[str] = frozenset(),
 ) -> None:
-    """Feed all entries of one run; `show` gets every chunk. What `entries` raises passes through, the tally stays.
-
-    `crashes` are the ids of records that crash their reader: they are quarantined, not fed.
-    """
-    entry_id = b"0"
-    for count, (entry_id, fields) in enumerate(entries, 1):
-        record = parse(entry_id, fields)
-        if isinstance(record, Record) and record.id in crashes:
-            machine.quarantine(record)
-        else:
-            machine.feed(record)
-        if count % TAKE_EVERY == 0:
-            _take(machine, tally, show)
-    _close_gap(machine, entry_id)
-    _take(machine, tally, show)
+    """Feed all entries of one run. What `entries` raises passes through, the tally stays."""
+    court = Judge(machine, tally, show, crashes)
+    for entry_id, fields in entries:
+        court.feed(entry_id, fields)
+    court.close()
 
 
 def _take(machine: RunMachine, tally: Tally, show: Callable[[bytes], None] | None) -> None:

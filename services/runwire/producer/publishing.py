@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar, overload,
 
 from runwire import adapters
 from runwire.adapters import Adapter, Auto, Choices, Chosen, Emitted, Framing, Guess
+from runwire.adapters.several import run_of
 from runwire.errors import ProviderUnclear, PublishError
 from runwire.producer.run import Call, Run
 from runwire.producer.sources import each, pieces
@@ -30,11 +31,6 @@ class Published(NamedTuple):
     call: str
     records: int
     provider: str = ""
-
-
-def run_of(run_id: str, choice: int) -> str:
-    """The run of one choice where all are published: the first has the given id."""
-    return f"{run_id}.{choice}" if choice else run_id
 
 
 class Publishing(ABC):
