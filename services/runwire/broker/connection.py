@@ -265,10 +265,22 @@ class Link:
         for command, reply in zip(commands, await self.call_many(commands), strict=True):
             if isinstance(reply, ServerError):
                 await self.close()
-                text = f"{self.address} refused {command[0]}: {reply.text}"
+                text = f"{self.address} refused {command[0]}: {reply.text}{self._login(reply.code)}"
                 # It has no code of its own; others leave, so it passes.
                 passes = reply.outcome == "refused" or "max number of clients" in reply.text
                 raise LinkLost(text) if passes else ServerUnfit(text)
+
+    def _login(self, code: str) -> str:
+        """What to do where the password is missing or wrong."""
+        scheme = "unix" if "path" in self._address else "rediss" if self._tls() is not None else "redis"
+        match code:
+            case "NOAUTH":
+                urls = f"{scheme}://:PASSWORD@{self.address}, or {scheme}://USER:PASSWORD@{self.address}"
+                return f" It wants a password: {urls}."
+            case "WRONGPASS":
+                return " The user name and password in its URL are not right."
+            case _:
+                return ""
 
 
 class _Wire(asyncio.BufferedProtocol):

@@ -117,18 +117,19 @@ _PIECES: Final[dict[str, Callable[[_Payload], Piece]]] = {
 
 
 class Screen:
-    """Writes pieces to a console: deltas flow on one line, the rest starts a new one."""
+    """Writes pieces to a console: deltas of one kind flow on one line, the rest starts a new one."""
 
     def __init__(self, console: "Console") -> None:
         self._console = console
         self._open_line = False
+        self._style = ""
 
     def show(self, data: bytes) -> None:
         """Show one chunk."""
         piece = piece_of(data)
         if piece is None or not piece.text:
             return
-        if piece.own_line:
+        if piece.own_line or piece.style != self._style:
             self.end_line()
         self._console.print(
             piece.text,
@@ -138,6 +139,7 @@ class Screen:
             highlight=False,
             soft_wrap=True,
         )
+        self._style = piece.style
         self._open_line = not piece.own_line and not piece.text.endswith("\n")
 
     def end_line(self) -> None:

@@ -30,6 +30,7 @@ class FolderUnusable(RunwireError):
     """The data folder cannot be created or written."""
 
     code: ClassVar[str] = "setting-invalid"
+    hint: ClassVar[str] = "name a folder with --data; it is made if there is none"
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +63,7 @@ class DataFolder:
                 folder.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise FolderUnusable(f"data folder {self.path}: {error.strerror}") from error
+            raise FolderUnusable(f"data folder {self.path}: {_reason(error)}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -90,6 +91,15 @@ class DataFolder:
     def last_endpoint(self) -> Endpoint | None:
         """Where the deployment of this folder listens, or listened last; None if there never was one."""
         return read_endpoint(self.path)
+
+
+def _reason(error: OSError) -> str:
+    """What stands in the way, where a folder was to be."""
+    wanted = Path(str(error.filename))
+    in_the_way = next((path for path in (wanted, *wanted.parents) if path.is_file()), None)
+    if isinstance(error, FileExistsError | NotADirectoryError) and in_the_way is not None:
+        return f"{in_the_way} is a file, not a folder"
+    return error.strerror or str(error)
 
 
 def read_endpoint(folder: Path) -> Endpoint | None:

@@ -71,8 +71,13 @@ async def test_a_refused_login_and_a_wrong_address_are_said_at_once(own_server: 
     async with await open_link(own_server.url) as link:
         await link.call("CONFIG", "SET", "requirepass", "secret")
     at = own_server.url.removeprefix("redis://")
-    with pytest.raises(ServerUnfit, match="WRONGPASS"):
+    with pytest.raises(ServerUnfit, match=r"WRONGPASS .*The user name and password in its URL are not right"):
         await open_link(f"redis://:wrong@{at}")
+    with pytest.raises(
+        ServerUnfit, match=rf"NOAUTH .*It wants a password: redis://:PASSWORD@{at.removesuffix('/0')}"
+    ) as raised:
+        await open_link(own_server.url)
+    assert "redis://USER:PASSWORD@" in str(raised.value)
     async with await open_link(f"redis://:secret@{at.removesuffix('/0')}/3", "named") as link:
         info = await link.call("CLIENT", "INFO")
         assert isinstance(info, bytes)

@@ -31,6 +31,17 @@ def test_text_flows_and_the_rest_has_lines_of_its_own() -> None:
     ]
 
 
+def test_reasoning_and_text_have_lines_of_their_own() -> None:
+    out = StringIO()
+    screen = Screen(Console(file=out, width=40))
+    for kind, text in (("reasoning", "let me "), ("reasoning", "think"), ("text", "So "), ("text", "it is.\n")):
+        screen.show(chunk(f"{kind}-delta", {"id": "1", "text": text}))
+    screen.show(chunk("reasoning-delta", {"id": "2", "text": "wait"}))
+    screen.show(chunk("text-delta", {"id": "3", "text": ""}))
+    screen.end_line()
+    assert out.getvalue() == "let me think\nSo it is.\nwait\n"
+
+
 def test_nothing_moves_the_cursor_or_renames_the_terminal() -> None:
     piece = piece_of(chunk("text-delta", {"id": "1", "text": "a\x1b]0;pwned\x07\x1b[2Jb\r\x9b\n\tc"}))
     assert piece is not None
