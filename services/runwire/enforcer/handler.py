@@ -179,7 +179,7 @@ class RunHandler:
         return None if record.run is None else (record.run, _encode({"type": "quarantine", "record": record.id}))
 
     def committed(self, partition: int, commit: Commit) -> None:
-        """Forget finished runs and, when memory is full, those that were silent longest."""
+        """Forget sealed runs and, when memory is full, those that were silent longest."""
         held = self._held[partition]
         held.to_keep += [field.removeprefix(KEEP) for field in commit.holds if field.startswith(KEEP)]
         for write in commit.runs:
@@ -189,7 +189,7 @@ class RunHandler:
                 held.in_flight[run] = left
                 continue
             del held.in_flight[run]
-            if held.machines[run].finished and run not in held.wanted:
+            if held.machines[run].sealed and run not in held.wanted:
                 held.forget(run)
         self._evict(held)
 
@@ -240,7 +240,7 @@ class RunHandler:
             blob = machine.blob()
             commit.runs.append(
                 RunWrite(
-                    run, machine.attempt, base, chunks, blob, machine.deadline_ms(), run in work.new, machine.finished
+                    run, machine.attempt, base, chunks, blob, machine.deadline_ms(), run in work.new, machine.sealed
                 )
             )
             held.in_flight[run] = held.in_flight.get(run, 0) + 1

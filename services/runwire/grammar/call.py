@@ -54,9 +54,9 @@ def apply(run: Run, x: Input) -> None:
         case TextDelta() | ThinkingDelta():
             _delta(run, call.blocks[chunk.index], chunk)
         case ToolCallDelta():
-            _tool_delta(run, call, chunk, x.record)
+            _tool_delta(run, call, chunk)
         case BlockEnd():
-            _end(run, call, chunk, x.record)
+            _end(run, call, chunk)
         case UsageReport():
             call.usage = chunk.usage
         case Finish():
@@ -66,12 +66,14 @@ def apply(run: Run, x: Input) -> None:
 
 
 def begin(run: Run, record: Record) -> Call:
-    """The open call, or the one that the record begins: it opens a step."""
+    """The open call, or the one that the record begins: in the step that an agent has opened, or in a new one."""
     state = run.state
     if state.call is None:
         usage_optional = run.usage_optional(record)
-        steps.open_step(run)
+        if not state.step_open or state.held is not None:
+            steps.open_step(run)
         state.call = Call(record.call or "", record.src, usage_optional)
+        state.step_output = "raw"
     return state.call
 
 
@@ -80,12 +82,10 @@ def finish(run: Run, reason: FinishReason, record_id: str) -> None:
     state = run.state
     call = state.call
     assert call is not None, "only an open call finishes"
-    steps.close_blocks(run)
+    steps.close_raw_blocks(run)
     failure = reason.failure if isinstance(reason, (Failed, Aborted)) else None
     state.held = Held(REASONS[type(reason)], reason.raw, isinstance(reason, MaxTokens), call.usage, failure)
-    state.call = None
-    state.finished_calls.append(call.id)
-    del state.finished_calls[: -run.limits.finished_calls]
+    steps.leave_call(run)
     if state.mode == "single-call":
         endings.end(run, "done" if failure is None else "failed", record_id, failure=failure)
 
@@ -140,7 +140,7 @@ def _stem(block: Block) -> str:
 # --- ends ------------------------------------------------------------------------------------------------------------
 
 
-def _end(run: Run, call: Call, chunk: BlockEnd, record: Record) -> None:
+def _end(run: Run, call: Call, chunk: BlockEnd) -> None:
     block = call.blocks.pop(chunk.index)
     call.closed.append(chunk.index)
     whole = chunk.block
@@ -152,7 +152,7 @@ def _end(run: Run, call: Call, chunk: BlockEnd, record: Record) -> None:
             _emit_missing(run, block, whole.text)
             run.emit("reasoning-end", normalize.reasoning_end(_id(block), whole.signature, whole.redacted))
         case ToolUseBlock():
-            _end_tool(run, call, block, whole, record)
+            _end_tool(run, call, block, whole)
         case ToolResultBlock():
             _result(run, whole)
         case ImageBlock():
@@ -169,16 +169,16 @@ def _emit_missing(run: Run, block: Block, whole: str) -> None:
 def _result(run: Run, whole: ToolResultBlock) -> None:
     state = run.state
     out = tools.current(state, whole.tool_call_id)
-    tool = state.tools.get(out)
-    name = (tool.name if tool is not None else None) or whole.tool_name or "unknown"
-    run.emit("tool-result", normalize.tool_result(out, name, whole, orphan=tool is None))
+    known = state.tools.get(out) or state.answered.get(out)
+    name = (known.name if known is not None else None) or whole.tool_name or "unknown"
+    run.emit("tool-result", normalize.tool_result(out, name, whole, orphan=not tools.named(state, out)))
     tools.answer(state, run.limits, out, whole.tool_call_id, name)
 
 
 # --- tool calls ------------------------------------------------------------------------------------------------------
 
 
-def _tool_delta(run: Run, call: Call, chunk: ToolCallDelta, record: Record) -> None:
+def _tool_delta(run: Run, call: Call, chunk: ToolCallDelta) -> None:
     block = call.blocks[chunk.index]
     _identify(call, block, chunk.id)
     block.name = block.name or chunk.name or ""
@@ -196,7 +196,7 @@ def _tool_delta(run: Run, call: Call, chunk: ToolCallDelta, record: Record) -> N
             block.waiting.append(Waiting(chunk.arguments_delta, meta))
             block.waiting_size += tools.waiting_size(chunk)
         return
-    _announce(run, block, meta, record)
+    _announce(run, block, meta)
     if said:
         run.emit("tool-call-delta", normalize.tool_delta(chunk.arguments_delta, block.out, block.name, meta))
 
@@ -207,14 +207,14 @@ def _identify(call: Call, block: Block, raw_id: str) -> None:
         call.tool_ids.append(tools.key(raw_id))
 
 
-def _announce(run: Run, block: Block, meta: bytes | None, record: Record) -> None:
+def _announce(run: Run, block: Block, meta: bytes | None) -> None:
     """Readers hear of a tool call as soon as its id and name are known; what waited for that follows."""
     if block.started:
         return
     block.started = True
     block.out = tools.register(run.state, block)
     if block.out != block.id:
-        run.repair("tool-call-id-renamed", f"the tool call id {block.id} was used before: {block.out}", record)
+        run.repair("tool-call-id-renamed", f"the tool call id {block.id} was used before: {block.out}")
     run.emit("tool-call-input-streaming-start", normalize.tool_start(block.out, block.name, block.executed, meta))
     for waited in block.waiting:
         run.emit("tool-call-delta", normalize.tool_delta(waited.text, block.out, block.name, waited.metadata))
@@ -235,7 +235,7 @@ def _keep_argument(run: Run, block: Block, delta: str) -> None:
     run.state.args_size += size
 
 
-def _end_tool(run: Run, call: Call, block: Block, whole: ToolUseBlock, record: Record) -> None:
+def _end_tool(run: Run, call: Call, block: Block, whole: ToolUseBlock) -> None:
     state = run.state
     _identify(call, block, whole.id)
     block.name = block.name or whole.name
@@ -243,7 +243,7 @@ def _end_tool(run: Run, call: Call, block: Block, whole: ToolUseBlock, record: R
     if whole.provider_executed is not None:
         block.executed = whole.provider_executed
     meta = normalize.metadata(block.google, normalize.wire_name(block.wire))
-    _announce(run, block, meta, record)
+    _announce(run, block, meta)
     if not block.fed and whole.arguments:
         run.emit("tool-call-delta", normalize.tool_delta(whole.arguments, block.out, block.name, None))
     run.emit("tool-call-input-streaming-end", normalize.tool_end(block.out))

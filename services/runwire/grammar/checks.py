@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from runwire.grammar import fields, tables, tools
+from runwire.grammar import fields, lifecycle, tables, tools
 from runwire.grammar.fields import INTEGER_BOUND
 from runwire.grammar.input import Input, View
 from runwire.grammar.limits import Limits
@@ -38,13 +38,18 @@ def after_finish(view: View, x: Input) -> str | None:
     return f"call {x.record.call} has finished" if x.record.call in view.state.finished_calls else None
 
 
-def after_end(view: View, _: Input) -> str | None:
-    return f"the run has ended ({view.state.end})" if view.state.end else None
+def after_end(view: View, x: Input) -> str | None:
+    state = view.state
+    if not state.end and state.ending is None:
+        return None
+    if lifecycle.takes(state, x):
+        return None
+    return f"the run has ended ({state.end})" if state.end else f"the run is ending ({state.ending})"
 
 
 def interleaved(view: View, x: Input) -> str | None:
     call = view.state.call
-    if call is None or (call.id == x.record.call and call.src == x.record.src):
+    if call is None or x.record.call is None or (call.id == x.record.call and call.src == x.record.src):
         return None
     return f"call {call.id} of source {call.src} is still open"
 
@@ -103,7 +108,8 @@ def too_many_blocks(view: View, _: Input) -> str | None:
 
 def too_many_open(view: View, _: Input) -> str | None:
     limit = view.limits.open_blocks
-    return f"{limit} blocks are open" if view.call is not None and len(view.call.blocks) >= limit else None
+    opened = 0 if view.call is None else len(view.call.blocks)
+    return f"{limit} blocks are open" if opened + len(view.state.agent_blocks) >= limit else None
 
 
 # --- 14 to 16: tool calls and content --------------------------------------------------------------------------------
@@ -191,11 +197,12 @@ def content_mismatch(view: View, x: Input) -> str | None:
 
 
 def result_repeated(view: View, x: Input) -> str | None:
+    if x.record.kind == "agent":
+        return tools.repeated(view.state, tools.current(view.state, x.text("toolCallId")))
     chunk = x.chunk
     if not isinstance(chunk, BlockEnd) or not isinstance(chunk.block, ToolResultBlock):
         return None
-    out = tools.current(view.state, chunk.block.tool_call_id)
-    return f"tool call {out} has been answered" if out in view.state.answered else None
+    return tools.repeated(view.state, tools.current(view.state, chunk.block.tool_call_id))
 
 
 # --- 17 to 19: usage and finish --------------------------------------------------------------------------------------

@@ -1,18 +1,19 @@
 """Control records: what producers say of a run as a whole, and what the enforcer says of time."""
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, assert_never
 
 import msgspec
 
-from runwire.grammar import endings, normalize
+from runwire.grammar import endings, suspension
+from runwire.grammar.agent import tasks
 from runwire.grammar.fields import ENFORCERS_OWN
 from runwire.grammar.input import Input
 from runwire.grammar.run import Run
-from runwire.grammar.state import Mode, State
+from runwire.grammar.state import Mode, Parent, Source, State, Task
 from runwire_schemas.raw import Failure
 from runwire_schemas.record import ADMIN_SRC, ENFORCER_SRC, Malformed
 
-Phase = Literal["gap", "call", "tools", "idle", "suspended"]
+Phase = Literal["gap", "ending", "suspend-mark", "call", "tools", "idle", "suspended", "task", "task-suspended"]
 
 
 class Due(NamedTuple):
@@ -38,14 +39,14 @@ def misplaced(x: Input) -> str | None:
 
 
 def apply(run: Run, x: Input) -> None:
-    """A legal control record of a producer takes effect on an open run."""
+    """A legal control record of a producer takes effect on an unfinished run."""
     match x.type:
-        case "run-start":
+        case "run-start" if not run.ending:
             _restart(run, x)
         case "run-end":
             _end(run, x)
         case _:
-            pass  # A heartbeat only moves the run's last record.
+            pass  # A heartbeat only moves the run's last record; an ending run starts no more.
 
 
 # --- run-start -------------------------------------------------------------------------------------------------------
@@ -70,7 +71,7 @@ def _restart(run: Run, x: Input) -> None:
         return
     added = [name for name, field in _IDS if x.tree.get(name) is not None and getattr(state, field) is None]
     if added:
-        run.repair("run-start-late", f"a later run-start added {', '.join(added)}", x.record, x)
+        run.repair("run-start-late", f"a later run-start added {', '.join(added)}")
         for name, field in _IDS:
             if name in added:
                 setattr(state, field, x.tree[name])
@@ -81,6 +82,11 @@ def _adopt(state: State, x: Input) -> None:
         value = x.tree.get(name)
         if isinstance(value, str):
             setattr(state, field, value)
+    if isinstance(x.tree.get("continues"), str):
+        state.continues = str(x.tree["continues"])
+    parent = x.tree.get("parent")
+    if isinstance(parent, dict) and state.parent is None:
+        state.parent = Parent(str(parent["runId"]), str(parent["wrapper"]), str(parent["key"]))
     if x.tree.get("usage") is not None:
         state.usage_default = "optional" if x.tree["usage"] == "optional" else "required"
 
@@ -96,41 +102,37 @@ def _end(run: Run, x: Input) -> None:
     elif reason == "error":
         failure = x.tree.get("failure")
         endings.end(run, "failed", record_id, failure=None if failure is None else msgspec.convert(failure, Failure))
-    elif run.state.call is not None:
-        endings.end(run, "not-terminated", record_id)
-    elif reason == "suspended":
-        _suspend(run)
+    elif reason == "suspended" and not run.ending and run.state.call is None:
+        suspension.suspend(run)
     else:
-        endings.end(run, "done", record_id)
+        endings.end(run, "not-terminated" if _cuts(run, str(reason)) else "done", record_id)
 
 
-def _suspend(run: Run) -> None:
-    """The leg is over, its step stays open; any later chunk begins the next leg."""
+def _cuts(run: Run, reason: str) -> bool:
+    """Whether the end comes in the midst of a call, or of a step whose end only the agent can tell."""
     state = run.state
-    if state.suspended:
-        return
-    state.suspended = True
-    ids = b"[" + b",".join(normalize.text(out) for out, tool in state.tools.items() if not tool.told) + b"]"
-    data = normalize.obj(("leg", str(state.leg).encode()), ("toolCallIds", ids))
-    run.emit_data("data-run-suspended", data)
+    return state.call is not None or (reason == "stop" and state.step_open and state.held is None)
 
 
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
 def due(run: Run) -> Due | None:
-    """The next moment at which time alone must act, counted from the run's last record; None once it has finished."""
-    if run.finished or not run.exists:
+    """The next moment at which time alone must act, counted from the run's last record; None once it is sealed."""
+    if not run.exists:
         return None
-    silence = _silence(run)
-    gap = _gap(run)
-    return gap if gap is not None and gap.ms < silence.ms else silence
+    found = [_task(run)] if run.finished else [_silence(run), _gap(run), _task(run)]
+    return min((moment for moment in found if moment is not None), key=lambda moment: moment.ms, default=None)
 
 
 def _silence(run: Run) -> Due:
     state, limits = run.state, run.limits
     phase: Phase
-    if state.suspended:
+    if run.ending or state.canceled:
+        phase, ms = "ending", limits.ending_ms
+    elif not state.suspended and suspension.settled(state):
+        phase, ms = "suspend-mark", limits.suspend_mark_ms
+    elif state.suspended:
         phase, ms = "suspended", limits.suspended_ms
     elif state.call is not None:
         phase, ms = "call", limits.idle_call_ms
@@ -151,6 +153,21 @@ def _gap(run: Run) -> Due | None:
     return Due(max(1, run.limits.gap_ms - waited), "gap", first)
 
 
+def _task(run: Run) -> Due | None:
+    """The live task that was silent longest, or that has been suspended longest, for its own limit."""
+    found: list[Due] = []
+    for task in run.state.tasks.values():
+        phase: Phase = "task-suspended" if task.state == "suspended" else "task"
+        found.append(Due(_left(run, task), phase, run.state.last))
+    return min(found, key=lambda moment: moment.ms, default=None)
+
+
+def _left(run: Run, task: Task) -> int:
+    limit = run.limits.task_suspended_ms if task.state == "suspended" else run.limits.task_ms
+    now = max(stamp(run.state.last), stamp(run.state.now))
+    return max(1, limit - (now[0] - stamp(task.last)[0]))
+
+
 def stamp(record_id: str) -> tuple[int, int]:
     """A stream id as its two numbers: milliseconds since 1970, and a count. A plain number has no count."""
     head, _, tail = record_id.partition("-")
@@ -164,19 +181,44 @@ def _same_place(record_id: str, named: str) -> bool:
 
 def timed_out(run: Run, x: Input) -> None:
     """The enforcer's timeout. Without effect if something came in between or the gap is filled."""
-    after, phase = x.tree["after"], x.tree["phase"]
+    after, phase = str(x.tree["after"]), x.tree["phase"]
     if phase == "gap":
-        _gap_timed_out(run, str(after))
+        _gap_timed_out(run, after)
         return
-    silence = _silence(run)
-    if silence.phase != phase or not _same_place(silence.after, str(after)):
+    moment = _task(run) if phase in ("task", "task-suspended") else (None if run.finished else _silence(run))
+    if moment is None or moment.phase != phase or not _same_place(moment.after, after):
         return
-    if phase == "suspended":
-        endings.end(run, "suspension-expired", x.record.id)
-    elif phase == "idle" and run.state.held is not None:
-        endings.end(run, "done", x.record.id)
-    else:
-        endings.end(run, "run-idle-timeout", x.record.id)
+    match moment.phase:
+        case "task" | "task-suspended":
+            _expire(run, moment, x.record.id)
+        case "suspend-mark":
+            suspension.suspend(run)
+        case "suspended":
+            endings.end(run, "suspension-expired", x.record.id)
+        case "ending":
+            endings.end(run, "done", x.record.id)
+        case "idle" if _ended_well(run.state):
+            endings.end(run, "done", x.record.id)
+        case "idle" | "call" | "tools":
+            endings.end(run, "run-idle-timeout", x.record.id)
+        case "gap":
+            raise AssertionError("silence is no gap")
+        case _:
+            assert_never(moment.phase)
+
+
+def _expire(run: Run, moment: Due, record_id: str) -> None:
+    """All tasks end whose time is up with that of the one that is due."""
+    up = [task for task in run.state.tasks.values() if _left(run, task) <= moment.ms]
+    run.state.now = record_id
+    tasks.expire(run, lambda task: task in up, record_id)
+
+
+def _ended_well(state: State) -> bool:
+    """Whether the last call, or the last step, has ended, and not to be tried again."""
+    if state.step_open:
+        return state.held is not None
+    return state.last_reason is not None and state.last_reason != "retry"
 
 
 def _gap_timed_out(run: Run, after: str) -> None:
@@ -191,3 +233,17 @@ def gap_is_final(run: Run, missing: int, message: str, parked_id: str) -> None:
     """A gap that nobody filled ends the run; its evidence is the first record that waited behind it."""
     found = run.bodies.get(parked_id) or Malformed(parked_id, message, run.run_id, None, None, None, b"")
     endings.violate(run, "sequence-gap", message, found, (f"seq {missing}",))
+    if run.ending:
+        for source in run.state.sources.values():
+            if any(parked.id == parked_id for parked in source.parked.values()):
+                _give_up(run, source)
+
+
+def _give_up(run: Run, source: Source) -> None:
+    """Nothing is waited for in a run that is ending: what waited is refused, and what comes goes on from there."""
+    for seq, parked in sorted(source.parked.items()):
+        source.last = seq
+        record = run.bodies.pop(parked.id, None)
+        if record is not None:
+            run.refuse("chunk-after-terminal", "the run was ending while the record waited behind a gap", record)
+    source.parked = {}

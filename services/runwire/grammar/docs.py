@@ -8,6 +8,7 @@ import msgspec
 from runwire.grammar.endings import ENDINGS
 from runwire.grammar.limits import Limits
 from runwire.grammar.records import CHECKS
+from runwire.grammar.repairs import REPAIRS
 from runwire.grammar.rules import RULES
 from runwire.grammar.run import GRAMMAR_VERSION
 from runwire.grammar.state import Word
@@ -36,9 +37,7 @@ _RULES: Final = """\
 ## Chunks
 
 The first rule that is broken, in this order, gives the code. The chunk then changes nothing.
-Rules without a number are about what adapters send beside a call's raw chunks, and about the memory of a run.
-All other agent chunks are refused with `record-invalid`, so nothing can mix with raw model output yet (row 9,
-`model-output-mixed`).
+Rules without a number are about agent chunks, and about the memory of a run.
 """
 
 _BLOCKS: Final = """\
@@ -84,10 +83,7 @@ other unanswered tool call gets `tool-error` {`interrupted`}; the middle chunk; 
 _REPAIRS: Final = """\
 ## Repairs
 
-| code | what |
-|---|---|
-| `tool-call-id-renamed` | a tool call id that an answered call or another model call used becomes `<id>~<k>` |
-| `run-start-late` | a later `run-start` added ids that were absent; everything else in it is ignored |
+Each code is evidence once per run, then counted.
 """
 
 _LIMITS: Final = """\
@@ -120,6 +116,7 @@ def render() -> str:
         ),
         f"Reasons are: {', '.join(f'`{word}`' for word in get_args(Word))}.\n",
         _REPAIRS,
+        _table(("code", "what"), ((f"`{code}`", what) for code, what in REPAIRS.items())),
         _LIMITS,
         _table(
             ("limit", "default"),

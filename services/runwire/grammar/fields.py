@@ -9,7 +9,8 @@ from typing import Final, Literal, NamedTuple
 
 from runwire.grammar.jsontext import Json
 
-JsonType = Literal["string", "number", "integer", "boolean", "object", "any"]
+# A `name` is a string that is not empty; `present` is anything but null.
+JsonType = Literal["string", "name", "number", "integer", "boolean", "object", "array", "present", "any"]
 
 # JavaScript's largest exact integer is one below it.
 INTEGER_BOUND: Final = 2**53
@@ -98,6 +99,8 @@ REASONS: Final[Mapping[str, tuple[Field, ...]]] = {
 
 PHASES: Final = ("gap", "ending", "suspend-mark", "call", "tools", "idle", "suspended", "task", "task-suspended")
 
+PARENT: Final = (Field("runId", "name"), Field("wrapper", "name"), Field("key", "name"))
+
 CONTROL: Final[Mapping[str, tuple[Field, ...]]] = {
     "run-start": (
         _optional("mode", "string", ("agent-loop", "single-call")),
@@ -122,10 +125,13 @@ PRODUCERS_OWN: Final = tuple(name for name in CONTROL if name not in ENFORCERS_O
 
 _TYPES: Final[Mapping[JsonType, tuple[type, ...]]] = {
     "string": (str,),
+    "name": (str,),
     "number": (int, float),
     "integer": (int,),
     "boolean": (bool,),
     "object": (dict,),
+    "array": (list,),
+    "present": (object,),
     "any": (object,),
 }
 
@@ -160,6 +166,8 @@ def control_problem(kind: str, tree: Mapping[str, Json]) -> str | None:
     found = problem(CONTROL[kind], tree)
     if found is None and kind == "run-end" and tree.get("failure") is not None:
         return problem(FAILURE, _object(tree["failure"]), "failure.")
+    if found is None and kind == "run-start" and tree.get("parent") is not None:
+        return problem(PARENT, _object(tree["parent"]), "parent.")
     return found
 
 
@@ -191,17 +199,21 @@ def _object(value: Json) -> Mapping[str, Json]:
 
 
 def _fits(field: Field, value: Json) -> bool:
-    if field.type != "any" and isinstance(value, bool) != (field.type == "boolean"):
+    if field.type not in ("any", "present") and isinstance(value, bool) != (field.type == "boolean"):
         return False
     if not isinstance(value, _TYPES[field.type]):
         return False
     if field.type == "integer" and isinstance(value, int):
         return -INTEGER_BOUND < value < INTEGER_BOUND
+    if field.type == "name" and not value:
+        return False
     return not field.words or value in field.words
 
 
 def _wanted(field: Field) -> str:
     if field.words:
         return f"one of {', '.join(field.words)}"
+    if field.type == "name":
+        return "a string that is not empty"
     article = "an" if field.type[0] in "aio" else "a"
-    return f"{article} {field.type}" if field.type != "any" else "any JSON"
+    return "any JSON" if field.type in ("any", "present") else f"{article} {field.type}"

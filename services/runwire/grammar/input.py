@@ -79,6 +79,19 @@ class Input:
         given = block.get("kind") if isinstance(block, dict) else self.tree.get("blockKind")
         return given if isinstance(given, str) else None
 
+    @property
+    def payload(self) -> Mapping[str, Json]:
+        """An agent chunk's payload; if there is none (null counts as none), what stands beside it."""
+        given = self.tree.get("payload")
+        if given is None:
+            return self.tree
+        return given if isinstance(given, dict) else {}
+
+    def text(self, name: str) -> str:
+        """A string of the payload, "" for anything else."""
+        given = self.payload.get(name)
+        return given if isinstance(given, str) else ""
+
     @cached_property
     def chunk(self) -> RawChunk:
         """The typed chunk. Raises msgspec.ValidationError where the tables of fields were not asked before."""

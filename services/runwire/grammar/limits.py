@@ -15,6 +15,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """A raw or control body: the largest part that real providers sent is a base64 image well below it."""
     agent_chunk_bytes: int = 8 * MIB
     """An agent chunk may carry a whole message history."""
+    cut_chunk_bytes: int = 32 * MIB
+    """A larger agent chunk is not even read to see whether it keeps its limit without its message history."""
     depth: int = 128
     """Levels of JSON: below what any common decoder stops at."""
 
@@ -32,6 +34,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Answered tool calls that are remembered, to see ids used again and answers given twice."""
     tool_bytes: int = MIB
     """Ids, names, metadata and waiting arguments of unanswered tool calls together: 4,096 huge ones would be a lot."""
+    live_tasks: int = 1024
+    ended_tasks: int = 1024
+    """Ended background tasks that are remembered, to swallow what still comes of them."""
+    twins: int = 256
+    """Outputs of live tasks that were seen on one side only, on each side."""
     sources: int = 256
 
     parked_records: int = 1000

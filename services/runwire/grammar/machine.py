@@ -10,7 +10,9 @@ from zlib import crc32
 
 import msgspec
 
-from runwire.grammar import agent, call, control, endings, records, rules
+from runwire.grammar import call, control, endings, records, rules, suspension
+from runwire.grammar.agent.apply import apply as apply_agent
+from runwire.grammar.agent.draft import shortened
 from runwire.grammar.hot import HotBlock, ToolDelta, decode_delta, hot_block
 from runwire.grammar.input import Input
 from runwire.grammar.limits import Limits
@@ -148,7 +150,7 @@ class RunMachine(Run):
         if isinstance(record, Malformed):
             self._refuse_invalid(record, record.reason, None)
             return
-        x = Input(record, self.limits.depth)
+        self.at = x = Input(record, self.limits.depth)
         if record.src == ENFORCER_SRC:
             self._enforcer(x)
             return
@@ -176,7 +178,7 @@ class RunMachine(Run):
             self._arrived(record.id)
 
     def _arrived(self, record_id: str) -> None:
-        if not self.finished:
+        if not self.sealed:
             self.state.last = record_id
 
     def _opened(self, x: Input) -> bool:
@@ -197,9 +199,10 @@ class RunMachine(Run):
 
     def _process(self, x: Input) -> None:
         """A record in its turn: judged, then it takes effect."""
-        record = x.record
-        if record.kind == "control" and self.finished:
+        if x.record.kind == "control" and self.finished:
             return
+        self.at, record = x, x.record
+        x = self._within_limits(x)
         view = self.view(record)
         broken = rules.judge(view, x)
         if broken is not None:
@@ -207,24 +210,35 @@ class RunMachine(Run):
             expected = rules.expected(view, x, broken)
             # What is too large is not decoded for its evidence either.
             seen = None if rule.code == "chunk-too-large" else x
-            if rule.cls == "refused" or self.finished:
+            if rule.cls == "refused" or self.finished or self.ending:
                 self.refuse(rule.code, message, record, expected, seen)
             else:
                 endings.violate(self, rule.code, message, record, expected, seen)
         elif record.kind == "provider":
+            if self.state.suspended:
+                suspension.resume(self)
             call.apply(self, x)
         elif record.kind == "control":
             control.apply(self, x)
         else:
-            call.begin(self, record)
-            self.append(agent.normalized(x, self.run_id))
+            if x is not self.at:
+                self.repair("fields-cut", f"the body has {len(record.body)} bytes")
+            apply_agent(self, x)
+
+    def _within_limits(self, x: Input) -> Input:
+        """An agent chunk that keeps its limit only without its message history goes on without it."""
+        record, limits = x.record, self.limits
+        if record.kind != "agent" or not limits.agent_chunk_bytes < len(record.body) <= limits.cut_chunk_bytes:
+            return x
+        body = shortened(record.body, limits.agent_chunk_bytes)
+        return x if body is None else Input(msgspec.structs.replace(record, body=body), limits.depth)
 
     def _enforcer(self, x: Input) -> None:
         """A record of the enforcer: not sequence-checked, and it does not count as a sign of life."""
         reason = x.fault or control.misplaced(x)
         if reason is not None:
             self.refuse("record-invalid", reason, x.record, records.acceptable(x.record), x)
-        elif self.exists and not self.finished and x.type == "timeout":
+        elif self.exists and not self.sealed and x.type == "timeout":
             broken = rules.judge(self.view(x.record), x)
             if broken is not None:
                 self.refuse("record-invalid", broken.message, x.record, records.acceptable(x.record), x)
@@ -240,11 +254,9 @@ class RunMachine(Run):
             self.open(record, "single-call" if record.call else "agent-loop", records.author_of(record.src))
         if records.seen(self, record):
             self.duplicates += 1
-        elif self.finished:
-            self.refuse(code, message, record)
         else:
             endings.violate(self, code, message, record)
         records.use_up(self, record)
 
 
-_OPENERS: Final = ("seq 1 of a provider record", "seq 1 of a run-start")
+_OPENERS: Final = ("seq 1 of a provider record", "seq 1 of a run-start", "seq 1 of an agent chunk that opens a run")

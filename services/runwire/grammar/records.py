@@ -2,7 +2,8 @@
 
 from typing import Final, Literal
 
-from runwire.grammar import agent, call, control, fields
+from runwire.grammar import call, control, fields
+from runwire.grammar.agent.types import NO_OPENERS, type_of
 from runwire.grammar.checks import size_limit
 from runwire.grammar.input import Input
 from runwire.grammar.limits import Limits
@@ -14,7 +15,11 @@ Class = Literal["refused", "fatal", "counted"]
 
 CHECKS: Final[tuple[tuple[str, Class, str], ...]] = (
     ("record-invalid", "refused", "the fields of the record are well formed, and its source may write it"),
-    ("run-unknown", "refused", "a run is opened by seq 1 of a provider record, a run-start or an agent chunk"),
+    (
+        "run-unknown",
+        "refused",
+        "a run is opened by seq 1 of a provider record, a run-start or an agent chunk that answers and ends nothing",
+    ),
     ("run-author", "refused", "a run is written by producers or by the unwrapper for one parent, never both"),
     ("too-many-sources", "refused", "at most 256 sources write one run"),
     ("producer-fenced", "refused", "the epoch is not older than the source's newest"),
@@ -28,22 +33,18 @@ _UNNUMBERED: Final = (ENFORCER_SRC, ADMIN_SRC)
 def invalid(run: Run, x: Input) -> str | None:
     """Why the record is no record of this run's sources, or None. Too large a body is left to its own rule."""
     record = x.record
-    if record.kind == "provider":
+    if record.kind != "control":
         return None
-    if record.kind == "agent" and record.call is None:
-        return agent.WITHOUT_CALL
     if len(record.body) > size_limit(run.limits, record):
         return f"{ADMIN_SRC} may only ask for redrive" if record.src == ADMIN_SRC else None
-    return control.misplaced(x) if record.kind == "control" else agent.unsupported(x)
+    return control.misplaced(x)
 
 
 def acceptable(record: Record | Malformed) -> tuple[str, ...]:
     """What the source of an invalid record might have written instead."""
     if isinstance(record, Malformed):
         return ("a well-formed record",)
-    if record.kind == "control":
-        return fields.ENFORCERS_OWN if record.src == ENFORCER_SRC else fields.PRODUCERS_OWN
-    return tuple(f"{name} with a call" for name in agent.TYPES)
+    return fields.ENFORCERS_OWN if record.src == ENFORCER_SRC else fields.PRODUCERS_OWN
 
 
 def opens(x: Input, limits: Limits) -> bool:
@@ -51,7 +52,11 @@ def opens(x: Input, limits: Limits) -> bool:
     record = x.record
     if record.seq != 1:
         return False
-    return record.kind != "control" or (len(record.body) <= size_limit(limits, record) and x.type == "run-start")
+    if record.kind == "provider":
+        return True
+    if len(record.body) > size_limit(limits, record):
+        return record.kind == "agent"
+    return x.type == "run-start" if record.kind == "control" else type_of(x.type).role not in NO_OPENERS
 
 
 def author_of(src: str) -> str:

@@ -10,7 +10,9 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from runwire.grammar import agent, checks, fields, tables
+from runwire.grammar import checks, fields, tables
+from runwire.grammar.agent import checks as agent
+from runwire.grammar.agent.types import SENDERS, type_of
 from runwire.grammar.input import RAW_TYPES, Input, View
 from runwire_schemas.record import Kind
 
@@ -39,6 +41,7 @@ _IN_CALL: Final = frozenset[Kind](("provider", "agent"))
 _RAW: Final = frozenset[Kind](("provider",))
 _OWN: Final = frozenset[Kind](("provider", "control"))
 _AGENT: Final = frozenset[Kind](("agent",))
+_ANSWERS: Final = frozenset(("tool-result", "tool-error", "tool-output-denied"))
 _START: Final = frozenset(("block-start",))
 _END: Final = frozenset(("block-end",))
 _TOOL: Final = frozenset(("tool-call-delta", "block-end"))
@@ -63,7 +66,15 @@ RULES: tuple[Rule, ...] = (
         None,
         checks.after_finish,
     ),
-    Rule("3", "chunk-after-terminal", "refused", "nothing follows the end of a run", _IN_CALL, None, checks.after_end),
+    Rule(
+        "3",
+        "chunk-after-terminal",
+        "refused",
+        "nothing follows the end of a run but background chunks of its live tasks, its stop but what completes it",
+        _IN_CALL,
+        None,
+        checks.after_end,
+    ),
     Rule(
         "4",
         "call-interleaved",
@@ -95,6 +106,33 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("§4", "run-mismatch", "fatal", "runId, if there, is the record's", _AGENT, None, agent.run_mismatch),
     Rule("§4", "payload-invalid", "fatal", "the payload has its required fields", _AGENT, None, agent.payload_invalid),
+    Rule(
+        "9",
+        "model-output-mixed",
+        "fatal",
+        "one step's model output comes as raw or as agent chunks, not both",
+        _IN_CALL,
+        None,
+        agent.output_mixed,
+    ),
+    Rule(
+        "§4",
+        "tool-result-unknown-call",
+        "fatal",
+        "an answer has an id that a tool chunk of the run named, or is the provider's",
+        _AGENT,
+        _ANSWERS,
+        agent.unknown_call,
+    ),
+    Rule(
+        "§4",
+        "too-many-open",
+        "fatal",
+        "at most 256 open blocks, 4,096 unanswered tool calls, 1,024 live tasks of an agent",
+        _AGENT,
+        None,
+        agent.too_many,
+    ),
     Rule("10", "block-index-invalid", "fatal", "an index from 0 below 2^53", _RAW, _INDEXED, checks.index_invalid),
     _block_rule("11", "block-reopened", "an index is opened once a call, also after it was closed", _START),
     Rule("11", "too-many-blocks", "fatal", "at most 1,024 blocks a call", _RAW, _START, checks.too_many_blocks),
@@ -126,7 +164,15 @@ RULES: tuple[Rule, ...] = (
         _END,
         checks.content_mismatch,
     ),
-    Rule("§4", "tool-result-repeated", "fatal", "one answer per tool call", _RAW, _END, checks.result_repeated),
+    Rule(
+        "§4",
+        "tool-result-repeated",
+        "fatal",
+        "one answer per tool call, two if it has a background task",
+        _IN_CALL,
+        _ANSWERS | _END,
+        checks.result_repeated,
+    ),
     Rule(
         "17",
         "usage-repeated",
@@ -186,10 +232,21 @@ def expected(view: View, x: Input, broken: Broken) -> tuple[str, ...]:
         "undecodable": ("a UTF-8 JSON object with a string `type`",),
         "unknown-type": fields.PRODUCERS_OWN if x.record.kind == "control" else tuple(fields.RAW),
         "unknown-kind": tuple(fields.REASONS if x.type == "finish" else fields.BLOCKS),
+        "run-mismatch": (f"runId {view.run_id}",),
+        "model-output-mixed": (f"{view.state.step_output} model output", "a step of its own"),
+        "tool-result-unknown-call": ("an answer of a call that was named", "providerExecuted: true"),
+        "tool-result-repeated": ("no further answer",),
+        "too-many-open": ("what ends or answers something open",),
     }
     found = by_code.get(broken.rule.code)
     if found is not None:
         return found
     if x.record.kind != "provider":
-        return fields.PRODUCERS_OWN if x.record.kind == "control" else agent.TYPES
+        return fields.PRODUCERS_OWN if x.record.kind == "control" else _required(x.type)
     return tables.legal(view.call, usage_optional=view.usage_optional)
+
+
+def _required(type_: str | None) -> tuple[str, ...]:
+    """What an agent chunk of this type must have."""
+    named = tuple(field.name for field in type_of(type_).required)
+    return (*named, f"from {', '.join(SENDERS)}")

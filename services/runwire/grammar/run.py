@@ -6,12 +6,13 @@ from typing import Final, NamedTuple
 from runwire.grammar import normalize
 from runwire.grammar.input import Input, View
 from runwire.grammar.limits import Limits
+from runwire.grammar.repairs import RepairCode
 from runwire.grammar.state import Mode, State, dump, load
 from runwire_schemas.events import AnyRunEvent, RunOpened
 from runwire_schemas.evidence import Evidence, EvidenceClass
 from runwire_schemas.record import ENFORCER_SRC, Malformed, Record
 
-GRAMMAR_VERSION: Final = 1
+GRAMMAR_VERSION: Final = 2
 
 
 # Longer words in evidence are cut: they may quote what somebody made large on purpose, and the body is kept anyway.
@@ -50,6 +51,8 @@ class Run:
         self.duplicates: int = 0
         """Records since the process loaded the run that were already seen: acknowledged, no output."""
         self.bodies: dict[str, Record] = {}
+        self.at: Input | None = None
+        """The record that is being taken: what is repaired now is repaired in it."""
         self._base = seq
         self._agent = normalize.envelope("\0", run_id).split(b"\0")
 
@@ -64,8 +67,18 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """`finish` is in the log: nothing follows, and `blob` is the tombstone."""
+        """`finish` is in the log: only background-task chunks of live tasks follow."""
         return self.state.end != ""
+
+    @property
+    def sealed(self) -> bool:
+        """Nothing follows any more, and `blob` is the tombstone."""
+        return self.finished and not self.state.tasks
+
+    @property
+    def ending(self) -> bool:
+        """The run's stop is in the log, its `finish` is not: only what completes the ending is taken."""
+        return self.state.ending is not None
 
     @property
     def first_record(self) -> str:
@@ -197,13 +210,14 @@ class Run:
             self.state.counted_first = record.id
         self.state.refused += 1
 
-    def repair(self, code: str, message: str, record: Record, x: Input | None = None) -> None:
-        """A corrected record: evidence once per code, then counted."""
-        state = self.state
+    def repair(self, code: RepairCode, message: str) -> None:
+        """What was corrected in the record that is being taken: evidence once per code, then counted."""
+        assert self.at is not None, "only records are repaired"
+        state, record = self.state, self.at.record
         over = state.repairs.get(code, 0) - 1
         first = state.repairs_first.get(code, "")
         if over < 0:
-            self.note(code, "repaired", message, record, (), x)
+            self.note(code, "repaired", message, record, (), self.at)
         elif _completes_range(over):
             self._note_count(code, "repaired", message, record.id, first or record.id, over)
             state.repairs_first.pop(code, None)

@@ -12,7 +12,9 @@ import msgspec
 from runwire_schemas.errors import RunwireError
 from runwire_schemas.raw import BlockKind, Failure, Usage
 
-STATE_VERSION: Final = 1
+STATE_VERSION: Final = 2
+# Fields are only ever added at the end of a struct, with defaults: older states are read as they are.
+OLDEST_VERSION: Final = 1
 
 Mode = Literal["single-call", "agent-loop"]
 UsageDefault = Literal["required", "optional"]
@@ -20,7 +22,7 @@ Word = Literal["stop", "tool-calls", "length", "content-filter", "error", "abort
 
 
 class StateUnreadable(RunwireError):
-    """A run's stored state was written by a newer version of Runwire: upgrade this process, or stop the newer one."""
+    """A run's stored state was written by another version of Runwire: upgrade this process, or stop the newer one."""
 
 
 class Parked(msgspec.Struct, array_like=True):
@@ -97,11 +99,17 @@ class Held(msgspec.Struct, array_like=True):
     failure: Failure | None = None
 
 
-ToolState = Literal["input", "complete", "bad", "cut"]
+# `input`: its raw block is open; `streaming`, `ended`: an agent streams its input, or has done so.
+ToolState = Literal["input", "complete", "bad", "cut", "streaming", "ended"]
 
 
 class Tool(msgspec.Struct, array_like=True):
-    """A tool call without an answer. `told`: the enforcer has sent its `tool-error`, which is no answer."""
+    """A tool call without an answer. `told`: the enforcer has sent its `tool-error`, which is no answer.
+
+    `parts` is the argument text of an agent's stream so far, None once it is too much to remember. `waiting`: it asked
+    for approval or suspended itself in this leg. `made`: its `tool-call` was made from the stream. `task`: it runs, or
+    ran, as a background task.
+    """
 
     id: str
     name: str
@@ -109,15 +117,69 @@ class Tool(msgspec.Struct, array_like=True):
     state: ToolState
     args: str | None = None
     told: bool = False
+    parts: list[str] | None = msgspec.field(default_factory=list[str])
+    parts_size: int = 0
+    waiting: bool = False
+    made: bool = False
+    task: bool = False
 
 
 class Answered(msgspec.Struct, array_like=True):
+    """A tool call with its answer; `twice`: also with the real one that followed a task's placeholder."""
+
     id: str
     name: str
+    step: int = 0
+    made: bool = False
+    task: bool = False
+    twice: bool = False
+
+
+class AgentBlock(msgspec.Struct, array_like=True):
+    """An agent's open text or reasoning block: its own id, and its number in the run."""
+
+    id: str
+    number: int
+
+
+TaskState = Literal["queued", "running", "suspended"]
+
+
+class Task(msgspec.Struct, array_like=True):
+    """A live background task: the tool call that readers know it by, and its last sign of life."""
+
+    call: str
+    name: str
+    state: TaskState
+    last: str
+
+
+class Shown(msgspec.Struct, array_like=True):
+    """What one side has shown and the other has not: digest, number of the chunk, its tool call ("" for data)."""
+
+    digest: str
+    seq: int
+    call: str
+
+
+class Parent(msgspec.Struct, array_like=True):
+    """The run that this one is nested in."""
+
+    run_id: str
+    wrapper: str
+    key: str
+
+
+Ending = Literal["error", "abort", "tripwire"]
 
 
 class State(msgspec.Struct, array_like=True):
-    """One run. `end` is the reason of its `finish`, "" before; `uses` counts how often a raw tool call id was used."""
+    """One run. `end` is the reason of its `finish`, "" before; `uses` counts how often a raw tool call id was used.
+
+    `agent_blocks` is by family and id, `step_output` tells whose model output the open step has. `pausing`: something
+    without a tool call has suspended itself. `ending`: the agent's stop that its `finish` must follow. `bare` and
+    `wrapped` are what twins are recognized by. `now` is the enforcer's last `timeout` for a task.
+    """
 
     version: int = STATE_VERSION
     end: str = ""
@@ -158,6 +220,22 @@ class State(msgspec.Struct, array_like=True):
     tool_size: int = 0
     answered_size: int = 0
 
+    # Since version 2: what agent chunks need.
+    parent: Parent | None = None
+    continues: str | None = None
+    agent_blocks: dict[str, AgentBlock] = msgspec.field(default_factory=dict[str, AgentBlock])
+    agent_block_size: int = 0
+    step_output: Literal["", "raw", "agent"] = ""
+    pausing: bool = False
+    canceled: bool = False
+    ending: Ending | None = None
+    tasks: dict[str, Task] = msgspec.field(default_factory=dict[str, Task])
+    task_size: int = 0
+    ended_tasks: list[str] = msgspec.field(default_factory=list[str])
+    bare: list[Shown] = msgspec.field(default_factory=list[Shown])
+    wrapped: list[Shown] = msgspec.field(default_factory=list[Shown])
+    now: str = ""
+
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(State).decode
@@ -170,12 +248,19 @@ def dump(state: State) -> bytes:
         for block in state.call.blocks.values():
             if block.parts and len(block.parts) > 1:
                 block.parts = ["".join(block.parts)]
+    for tool in state.tools.values():
+        if tool.parts and len(tool.parts) > 1:
+            tool.parts = ["".join(tool.parts)]
     return _encode(state)
 
 
 def load(blob: bytes) -> State:
     """Raises StateUnreadable for a state of another version, msgspec.DecodeError for one that is damaged."""
     version = msgspec.msgpack.decode(_version(blob)[0], type=int)
-    if version != STATE_VERSION:
-        raise StateUnreadable(f"run state of version {version}; this process reads version {STATE_VERSION}")
-    return _decode(blob)
+    if not OLDEST_VERSION <= version <= STATE_VERSION:
+        raise StateUnreadable(
+            f"run state of version {version}; this process reads versions {OLDEST_VERSION} to {STATE_VERSION}"
+        )
+    state = _decode(blob)
+    state.version = STATE_VERSION
+    return state

@@ -11,7 +11,7 @@ import msgspec
 
 from runwire.grammar.input import View
 from runwire.grammar.limits import Limits
-from runwire.grammar.state import Answered, Block, State, Tool
+from runwire.grammar.state import Answered, Block, State, Tool, ToolState
 from runwire_schemas.raw import ToolCallDelta, ToolUseBlock
 
 _LONGEST_KEY: Final = 64
@@ -33,10 +33,25 @@ def no_room(view: View, part: ToolCallDelta | ToolUseBlock, block: Block) -> str
     if not block.started and len(state.tools) >= limits.unanswered_calls:
         return f"{limits.unanswered_calls} tool calls are unanswered"
     others = [other for other in view.call.blocks.values() if other is not block] if view.call is not None else []
-    size = state.tool_size + sum(_block_size(state, other) for other in others) + _size_with(state, block, part)
+    size = _weight(state) + sum(_block_size(state, other) for other in others) + _size_with(state, block, part)
+    return _too_heavy(size, limits)
+
+
+def no_room_for(view: View, what: str) -> str | None:
+    """Why an id or a name that an agent chunk brings cannot be remembered, or None."""
+    blocks = view.call.blocks.values() if view.call is not None else ()
+    size = _weight(view.state) + sum(_block_size(view.state, block) for block in blocks) + len(what)
+    return _too_heavy(size, view.limits)
+
+
+def _weight(state: State) -> int:
+    return state.tool_size + state.agent_block_size + state.task_size
+
+
+def _too_heavy(size: int, limits: Limits) -> str | None:
     if size <= limits.tool_bytes:
         return None
-    return f"{size} bytes of ids, names and metadata of tool calls, the limit is {limits.tool_bytes}"
+    return f"{size} bytes of ids, names and metadata are open, the limit is {limits.tool_bytes}"
 
 
 def waiting_size(chunk: ToolCallDelta) -> int:
@@ -45,25 +60,47 @@ def waiting_size(chunk: ToolCallDelta) -> int:
 
 
 def register(state: State, block: Block) -> str:
-    """Remember a call that readers are about to hear of; returns the id they get."""
-    use = state.uses.get(block.id, 0) + 1
-    while (out := _numbered(block.id, use)) in state.tools or out in state.answered:
+    """Remember a raw call that readers are about to hear of; returns the id they get."""
+    return remember(state, block.id, block.name, "input")
+
+
+def remember(state: State, raw_id: str, name: str, as_: ToolState) -> str:
+    """Remember a call; returns the id that readers get."""
+    use = state.uses.get(raw_id, 0) + 1
+    while (out := _numbered(raw_id, use)) in state.tools or out in state.answered:
         use += 1
-    state.uses[block.id] = use
-    state.tools[out] = Tool(block.id, block.name, state.steps, "input")
-    state.tool_size += _size(block.id, block.name)
+    state.uses[raw_id] = use
+    state.tools[out] = Tool(raw_id, name, state.steps, as_)
+    state.tool_size += _size(raw_id, name)
     return out
+
+
+def named(state: State, out: str) -> bool:
+    """Whether the run is known to have named this call: it awaits its answer, has it, or runs in the background."""
+    return out in state.tools or out in state.answered or any(task.call == out for task in state.tasks.values())
+
+
+def repeated(state: State, out: str) -> str | None:
+    """Why a call takes no further answer, or None. A task's placeholder is followed by the real one."""
+    answered = state.answered.get(out)
+    if answered is None or (answered.task and not answered.twice):
+        return None
+    return f"tool call {out} has been answered{' twice' if answered.twice else ''}"
 
 
 def answer(state: State, limits: Limits, out: str, raw_id: str, name: str) -> None:
     """A call has its answer (one that nobody asked for, too): it joins the last answered ones."""
+    known = state.answered.get(out)
+    if known is not None:
+        known.twice = True
+        return
     tool = state.tools.pop(out, None)
     if tool is None:
-        answered = Answered(raw_id, name)
+        answered = Answered(raw_id, name, state.steps, task=any(task.call == out for task in state.tasks.values()))
     else:
-        forget_args(state, tool)
+        _forget_input(state, tool)
         state.tool_size -= _size(tool.id, tool.name)
-        answered = Answered(tool.id, tool.name)
+        answered = Answered(tool.id, tool.name, tool.step, tool.made, tool.task)
     state.answered[out] = answered
     state.answered_size += _size(answered.id, answered.name)
     while len(state.answered) > limits.answered_calls or state.answered_size > limits.tool_bytes:
@@ -72,6 +109,12 @@ def answer(state: State, limits: Limits, out: str, raw_id: str, name: str) -> No
         state.answered_size -= _size(gone.id, gone.name)
         if current(state, gone.id) == oldest:
             state.uses.pop(gone.id, None)
+
+
+def _forget_input(state: State, tool: Tool) -> None:
+    forget_args(state, tool)
+    state.args_size -= tool.parts_size
+    tool.parts, tool.parts_size = [], 0
 
 
 def remember_args(state: State, limits: Limits, tool: Tool, parts: Iterable[str] | None) -> None:

@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from runwire.grammar.fields import INTEGER_BOUND
+from runwire.grammar.jsontext import Json
 from runwire_schemas.raw import Usage
 
 FIELDS: Final = (
@@ -44,3 +46,39 @@ def dump(sums: Mapping[str, int]) -> bytes:
 
 def load(data: bytes) -> dict[str, int]:
     return msgspec.json.decode(data, type=dict[str, int])
+
+
+# Fields of an agent's usage that are read; any other is passed on. In the nested form a count is an object of parts.
+_NESTED: Final[Mapping[str, Mapping[str, str]]] = {
+    "inputTokens": {"cacheRead": "cachedInputTokens", "cacheWrite": "cacheCreationInputTokens"},
+    "outputTokens": {"reasoning": "reasoningTokens"},
+}
+_OLDER: Final[Mapping[str, str]] = {"promptTokens": "inputTokens", "completionTokens": "outputTokens"}
+READ: Final = frozenset((*FIELDS, *_OLDER))
+
+
+def flattened(given: Mapping[str, Json]) -> dict[str, int]:
+    """An agent's usage in our fields, whichever of the known forms it has."""
+    found: dict[str, int] = {}
+    for name in FIELDS:
+        _take(found, name, given.get(name))
+    for older, name in _OLDER.items():
+        if name not in found:
+            _take(found, name, given.get(older))
+    if "inputTokens" in found and "outputTokens" in found:
+        found["totalTokens"] = found["inputTokens"] + found["outputTokens"]
+    return {name: found[name] for name in FIELDS if name in found}
+
+
+def _take(found: dict[str, int], name: str, value: Json) -> None:
+    """A count: a plain one, or the total of an object of parts, which some runtimes wrap twice."""
+    if isinstance(value, dict):
+        for part, other in _NESTED.get(name, {}).items():
+            _take(found, other, value.get(part))
+        _take(found, name, value.get("total"))
+    elif isinstance(value, int | float) and not isinstance(value, bool) and _counts(value):
+        found.setdefault(name, int(value))
+
+
+def _counts(value: float) -> bool:
+    return 0 <= value < INTEGER_BOUND and value == int(value)

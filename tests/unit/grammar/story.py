@@ -86,6 +86,10 @@ class Story:
     def agent(self, body: Body | bytes, **fields: Any) -> list[Body]:
         return self.write(body, kind="agent", **fields)
 
+    def say(self, type_: str, src: str = "p", /, **payload: Any) -> list[Body]:
+        """An agent chunk without a call."""
+        return self.write({"type": type_, "payload": payload}, kind="agent", call=None, src=src)
+
     def enforcer(self, body: Body | bytes) -> list[Body]:
         record = msgspec.structs.replace(self.record(body, kind="control", call=None, src="~enforcer"), seq=0)
         return self.feed(record)
@@ -174,4 +178,13 @@ def loop(story: Story | None = None, **fields: Any) -> Story:
     """A story in agent-loop mode."""
     told = story or Story()
     told.control({"type": "run-start", "mode": "agent-loop", **fields})
+    return told
+
+
+def said(*chunks: tuple[str, Body]) -> Story:
+    """A story of agent chunks that opens with an agent's `start`."""
+    told = Story()
+    told.say("start")
+    for type_, payload in chunks:
+        told.say(type_, **payload)
     return told

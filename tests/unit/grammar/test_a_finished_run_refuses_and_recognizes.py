@@ -5,6 +5,9 @@ import msgspec
 from runwire.grammar import Limits
 from unit.grammar.story import HEARTBEAT, RUN_END, USAGE, Story, encoded, finish, loop, start
 
+# Refused, from whoever writes it.
+REDRIVE = {"type": "redrive"}
+
 
 def ended(limits: Limits | None = None) -> Story:
     story = Story(limits)
@@ -26,7 +29,7 @@ def test_a_finished_run_refuses_and_counts() -> None:
 
 def test_refusals_before_the_end_count_too() -> None:
     story = loop(Story(Limits(evidence_entries=3)))
-    story.all([{"type": "goal"}] * 2, kind="agent", call=None)
+    story.all([REDRIVE] * 2, kind="control", call=None)
     story.control(RUN_END)
     story.all([start(), start()])
     assert [evidence.body is None for evidence in story.evidence] == [False] * 3 + [True]
@@ -34,7 +37,7 @@ def test_refusals_before_the_end_count_too() -> None:
 
 def test_counting_goes_on_over_the_end() -> None:
     story = loop(Story(Limits(evidence_entries=0)))
-    story.all([{"type": "goal"}] * 2, kind="agent", call=None)
+    story.all([REDRIVE] * 2, kind="control", call=None)
     story.control(RUN_END)
     story.write(start())
     counted = story.evidence[-1]
@@ -49,7 +52,7 @@ def test_kept_bytes_are_bounded() -> None:
 
 def test_bytes_kept_before_the_end_count_too() -> None:
     story = loop(Story(Limits(evidence_bytes=len(encoded(start())))))
-    story.agent({"type": "goal"}, call=None)
+    story.control({"type": "redrive", "drop": ["1234"]})
     story.control(RUN_END)
     story.reload()
     story.write(start())

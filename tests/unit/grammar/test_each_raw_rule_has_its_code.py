@@ -8,7 +8,9 @@ import pytest
 
 from runwire.grammar import Limits, rules
 from runwire.grammar.rules import RULES, Rule
+from runwire.grammar.run import GRAMMAR_VERSION
 from runwire_schemas.evidence import Evidence
+from unit.grammar.agent_cases import AGENT_CASES, ENDED
 from unit.grammar.story import (
     USAGE,
     Story,
@@ -25,7 +27,7 @@ from unit.grammar.story import (
     tool_end,
 )
 
-SMALL = Limits(chunk_bytes=2000, blocks=3, open_blocks=2, waiting_bytes=20, unanswered_calls=2)
+SMALL = Limits(chunk_bytes=2000, blocks=3, open_blocks=2, waiting_bytes=20, unanswered_calls=2, live_tasks=2)
 Case = Callable[[Story], Any]
 
 
@@ -52,11 +54,6 @@ def control(body: Any) -> Case:
     return lambda story: loop(story).control(body)
 
 
-def source(payload: dict[str, Any] | None = None, **beside: Any) -> Case:
-    whole = {"id": "s", "sourceType": "url", **(payload or {})}
-    return lambda story: story.agent({"type": "source", "payload": whole, **beside})
-
-
 def repeated_result(story: Story) -> None:
     story.all([*tool_block(), *result(), *result(index=2)])
 
@@ -64,7 +61,10 @@ def repeated_result(story: Story) -> None:
 CASES: dict[str, list[Case]] = {
     "the body is within its limit": [broken(text("x" * 3000))],
     "nothing follows `finish` in a call; the last 64 call ids are remembered": [after_finish],
-    "nothing follows the end of a run": [after_end],
+    "nothing follows the end of a run but background chunks of its live tasks, its stop but what completes it": [
+        after_end,
+        *ENDED,
+    ],
     "a call has one source, and a new one starts only after the last finished": [
         interleaved,
         lambda story: (loop(story).write(start()), story.write(start(1), src="q")),
@@ -108,20 +108,12 @@ CASES: dict[str, list[Case]] = {
         control({"type": "run-end", "reason": "tired"}),
         control({"type": "run-end", "reason": "error", "failure": {}}),
         control({"type": "run-start", "mode": "other"}),
+        control({"type": "run-start", "parent": {"runId": "p", "wrapper": "tool-output"}}),
     ],
     "blockKind, block.kind and reason.kind are in their sets": [
         broken(start(0, "video")),
         broken(end(0, "video")),
         broken({"type": "finish", "reason": {"kind": "done"}}),
-    ],
-    "runId, if there, is the record's": [source(runId="other")],
-    "the payload has its required fields": [
-        source(payload={"id": None}),
-        source(payload={"sourceType": "web"}),
-        lambda story: story.agent({"type": "file", "payload": {"mimeType": "text/plain"}}),
-        lambda story: story.agent({"type": "file", "payload": {"data": ""}}),
-        lambda story: story.agent({"type": "raw", "payload": 1}),
-        lambda story: story.agent({"type": "raw", "from": "NOBODY", "payload": {}}),
     ],
     "an index from 0 below 2^53": [
         broken(start(-1)),
@@ -177,7 +169,11 @@ CASES: dict[str, list[Case]] = {
         broken(start(0, "thinking"), thinking("ab"), end(0, "thinking", text="")),
         broken(start(0, "tool_use"), tool("{}", name="f"), tool_end("{ }")),
     ],
-    "one answer per tool call": [repeated_result, broken(*result(index=1), *result(index=2))],
+    "one answer per tool call, two if it has a background task": [
+        repeated_result,
+        broken(*result(index=1), *result(index=2)),
+        *AGENT_CASES.pop("one answer per tool call, two if it has a background task"),
+    ],
     "usage once per call": [broken(USAGE, USAGE)],
     "integers from 0 below 2^53": [
         broken({"type": "usage", "usage": {"inputTokens": -1, "outputTokens": 1}}),
@@ -189,6 +185,7 @@ CASES: dict[str, list[Case]] = {
         broken(*text_block(), finish("max_tokens")),
     ],
     "a successful finish leaves no block open; a failed one may": [broken(start(), USAGE, finish())],
+    **AGENT_CASES,
 }
 
 EVERY = [(rule, case) for rule in RULES for case in CASES[rule.what]]
@@ -206,7 +203,7 @@ def told(case: Case) -> Evidence | str | None:
 
 
 def test_every_rule_has_a_stream_that_breaks_it() -> None:
-    assert [rule.what for rule in RULES] == list(CASES)
+    assert sorted(rule.what for rule in RULES) == sorted(CASES)
 
 
 @pytest.mark.parametrize(("rule", "case"), EVERY, ids=NAMES)
@@ -292,7 +289,7 @@ def test_what_would_have_been_legal_is_named() -> None:
         "finish failed",
     )
     assert (evidence.chunk_type, evidence.block_index) == ("text-delta", 1)
-    assert evidence.grammar == 1
+    assert evidence.grammar == GRAMMAR_VERSION
     assert evidence.state_digest is not None
     assert len(evidence.state_digest) == 64
 

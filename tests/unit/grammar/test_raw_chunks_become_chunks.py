@@ -379,7 +379,7 @@ def test_agent_chunks_of_a_call_are_passed_on_inside_its_step() -> None:
     assert beside == [
         '{"type":"response-metadata","runId":"r","from":"AGENT","payload":{"id":"x","modelId":"m"}}',
         '{"type":"source","runId":"r","from":"SYSTEM","payload":{"id":"s","sourceType":"url","title":""},"n":1.0}',
-        '{"type":"source","runId":"r","from":"AGENT","payload":{"id":"s2","sourceType":"document","filename":"f","title":""}}',
+        '{"type":"source","runId":"r","from":"AGENT","payload":{"id":"s2","sourceType":"document","title":"","filename":"f"}}',
         '{"type":"file","runId":"r","from":"AGENT","payload":{"data":"QQ==","mimeType":"image/png"}}',
         '{"type":"raw","runId":"r","from":"AGENT","payload":{"chunk":{"a":[1]}}}',
     ]

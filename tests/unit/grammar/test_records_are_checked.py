@@ -102,7 +102,7 @@ def test_an_entry_without_a_seq_is_refused(src: str | None, epoch: int | None, s
 
 def test_a_refused_record_behind_a_gap_uses_up_its_seq_when_the_gap_is_filled() -> None:
     story = opened()
-    story.agent({"type": "text-delta"}, call=None, seq=3)
+    story.control({"type": "redrive"}, seq=3)
     story.write(text("x"), seq=4)
     assert (story.codes, story.machine.parked) == (["record-invalid"], [story.records[-1].id])
     story.reload()
@@ -114,14 +114,10 @@ def test_a_refused_record_behind_a_gap_uses_up_its_seq_when_the_gap_is_filled() 
 @pytest.mark.parametrize(
     ("body", "fields", "says"),
     [
-        ({"type": "text-delta"}, {"kind": "agent", "call": None}, "not supported yet"),
-        (b"no JSON", {"kind": "agent", "call": None}, "not supported yet"),
-        ({"type": "tool-result"}, {"kind": "agent"}, "not supported yet"),
         ({"type": "redrive"}, {"kind": "control", "call": None}, "redrive is not supported yet"),
         ({"type": "redrive"}, {"kind": "control", "call": None, "src": "~admin"}, "redrive is not supported yet"),
         (HEARTBEAT, {"kind": "control", "call": None, "src": "~admin"}, "~admin may only"),
         (b"x" * 2**21, {"kind": "control", "call": None, "src": "~admin"}, "~admin may only"),
-        (b"x" * 2**24, {"kind": "agent", "call": None}, "not supported yet"),
         ({"type": "timeout", "phase": "idle", "after": "1-0"}, {"kind": "control", "call": None}, "only ~enforcer"),
         ({"type": "quarantine", "record": "1-0"}, {"kind": "control", "call": None}, "only ~enforcer"),
     ],
@@ -172,7 +168,7 @@ def test_a_run_has_at_most_so_many_sources() -> None:
 
 def test_a_refused_record_makes_no_source_beyond_the_limit() -> None:
     story = opened(Limits(sources=1))
-    story.agent({"type": "goal"}, src="q")
+    story.control({"type": "redrive"}, src="q")
     assert story.codes == ["record-invalid"]
     assert list(story.machine.state.sources) == ["p"]
 

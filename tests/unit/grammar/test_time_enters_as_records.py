@@ -146,7 +146,7 @@ def test_silence_may_be_shorter_than_a_gap() -> None:
 
 def test_a_gap_whose_first_record_was_refused_still_times_out() -> None:
     story = loop()
-    story.agent({"type": "goal"}, call=None, seq=3)
+    story.control({"type": "redrive"}, seq=3)
     story.wait()
     assert story.codes == ["record-invalid", "sequence-gap"]
     assert story.machine.finished

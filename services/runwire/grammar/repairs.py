@@ -1,0 +1,56 @@
+"""What is corrected instead of refused. Each code is evidence once per run, then counted."""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+RepairCode = Literal[
+    "run-start-late",
+    "tool-call-id-renamed",
+    "unknown-type",
+    "fields-cut",
+    "start-repeated",
+    "step-opened",
+    "step-closed",
+    "step-start-late",
+    "call-cut",
+    "block-opened",
+    "block-restarted",
+    "block-end-unopened",
+    "block-closed",
+    "tool-input-opened",
+    "tool-input-closed",
+    "tool-input-repeated",
+    "tool-input-unopened",
+    "tool-input-cut",
+    "tool-call-made",
+    "tool-call-repeated",
+    "reason-missing",
+    "task-ended",
+    "suspend-mark-foreign",
+]
+
+REPAIRS: Final[Mapping[RepairCode, str]] = {
+    "run-start-late": "a later `run-start` added ids that were absent; everything else in it is ignored",
+    "tool-call-id-renamed": "a tool call id that an answered call or another step used becomes `<id>~<k>`",
+    "unknown-type": "an agent chunk of an unknown type became `raw` {type, chunk}",
+    "fields-cut": "`request`, `inputMessages`, `messages` and `output.steps` were cut: only so it fits its limit",
+    "start-repeated": "a second `start` was swallowed; the one of a resumed leg is no repair",
+    "step-opened": "a block, a tool call or a step-finish came with no step open: its `step-start` was made",
+    "step-closed": "a `step-start` closed the open step, with reason `other`",
+    "step-start-late": "a `step-start` in an open model call was swallowed: the call's step has begun",
+    "call-cut": "a `step-finish` or `finish` ended a model call that had not finished",
+    "block-opened": "a delta without a block opened one",
+    "block-restarted": "a start on an open id ended that block first",
+    "block-end-unopened": "an end without a block was swallowed",
+    "block-closed": "a block that was open at step-finish was ended",
+    "tool-input-opened": "a delta of a tool call without a start opened its input",
+    "tool-input-closed": "tool input without its end was ended, since the call itself, a question or an answer came",
+    "tool-input-repeated": "input of a tool call whose input is over, or a second start, was swallowed",
+    "tool-input-unopened": "an end of tool input without a start was swallowed",
+    "tool-input-cut": "tool input without its end by step-finish is a cut, bad call",
+    "tool-call-made": "the real `tool-call` did not come in time: it was made from the deltas; a later one is merged",
+    "tool-call-repeated": "a second `tool-call` of one id in one step was swallowed",
+    "reason-missing": "a step-finish or finish without a reason became `error` {code: `not-terminated`}",
+    "task-ended": "a transition out of the end of a background task was swallowed",
+    "suspend-mark-foreign": "a producer's `data-run-suspended` was taken for a `run-end` {suspended}: the mark is ours",
+}
