@@ -7,10 +7,10 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo up test lint format bench chaos schemas docs clean
+.PHONY: help venv demo up test lint format bench chaos corpus-report schemas docs clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## Make .venv, or bring it up to date after pyproject.toml changed
 
@@ -46,6 +46,9 @@ bench: $(STAMP) ## Measure against the floor and against FastStream's own pipeli
 
 chaos: $(STAMP) ## Kill, pause and cut everything at random, then count what was lost
 	$(BIN)/runwire chaos $(ARGS)
+
+corpus-report: $(STAMP) ## Show what the recorded streams prove of every adapter; ARGS=--write puts it into docs/
+	$(BIN)/python tools/corpus_report.py $(ARGS)
 
 schemas: $(STAMP) ## Write schemas/json and the generated parts of docs/
 	$(BIN)/python tools/generate.py

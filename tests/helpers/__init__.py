@@ -10,7 +10,7 @@ from typing import NoReturn, TypeVar, overload
 
 import pytest
 
-__all__ = ["PROJECT", "corpus", "left_out", "wait_until", "wait_until_sync"]
+__all__ = ["PROJECT", "corpus", "left_out", "recordings", "wait_until", "wait_until_sync"]
 
 T = TypeVar("T")
 Ignored = type[Exception] | tuple[type[Exception], ...]
@@ -93,11 +93,19 @@ def left_out(reason: str) -> NoReturn:
 
 def corpus(protocol: str) -> list[Path]:
     """The recorded provider streams of one protocol, sorted by name. Leaves the caller out where there are none."""
-    folder = Path(os.environ.get("RUNWIRE_CORPUS") or PROJECT.parent / "shared" / "corpus") / "providers" / protocol
-    files = sorted(path for path in folder.glob("*") if path.suffix in (".sse", ".jsonl", ".json"))
+    files = recordings(protocol)
     if not files:
-        left_out(f"no recorded {protocol} streams in {folder} (RUNWIRE_CORPUS names the corpus folder)")
+        left_out(f"no recorded {protocol} streams in {_recorded()} (RUNWIRE_CORPUS names the corpus folder)")
     return files
+
+
+def recordings(protocol: str) -> list[Path]:
+    """The same; none where there are none, for there are protocols that nobody has recorded."""
+    return sorted(path for path in (_recorded() / protocol).glob("*") if path.suffix in (".sse", ".jsonl", ".json"))
+
+
+def _recorded() -> Path:
+    return Path(os.environ.get("RUNWIRE_CORPUS") or PROJECT.parent / "shared" / "corpus") / "providers"
 
 
 async def _ask(predicate: Callable[[], T | Awaitable[T | None] | None]) -> T | None:
