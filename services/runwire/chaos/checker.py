@@ -6,10 +6,10 @@ by the rules of this package and by replaying the raw records through the gramma
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from runwire.grammar.invariants import broken_invariants
 from runwire_schemas.keys import spec_of
 
 from .history import History, LogEntry, Replayed
-from .invariants import broken_invariants
 from .records import account, id_of
 from .sessions import judge_readers
 from .verdict import Finding, Verdict

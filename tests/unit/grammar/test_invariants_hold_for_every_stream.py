@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runwire.grammar import Limits, Produced, RunMachine
+from runwire.grammar.invariants import broken_invariants
 from runwire_schemas.record import Malformed, Record
-from unit.grammar.invariants import broken
 from unit.grammar.story import (
     HEARTBEAT,
     RUN_END,
@@ -247,7 +247,7 @@ QUICK = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCh
 def test_the_five_invariants(records: list[Record | Malformed]) -> None:
     chunks, _, events, _ = run(records)
     log = [json.loads(chunk) for chunk in chunks]
-    assert broken(log) == []
+    assert broken_invariants("r", chunks) == []
     assert all(chunk["runId"] == "r" and chunk["from"] in ("AGENT", "SYSTEM") for chunk in log)
     assert all(msgspec.json.format(chunk, indent=-1) == chunk for chunk in chunks)
     finished = bool(log) and log[-1]["type"] == "finish"
@@ -279,9 +279,9 @@ def test_every_run_can_be_ended_by_time_alone(records: list[Record | Malformed])
         machine.feed(Record(f"{10**6 + waits}-0", "r", "control", "~enforcer", 0, 0, body))
         waits += 1
         assert waits < 5, "a timeout that was due has had no effect"
-    log = [json.loads(chunk) for chunk in machine.take().chunks]
-    assert broken(log) == []
-    assert not machine.exists or log[-1]["type"] == "finish"
+    chunks = machine.take().chunks
+    assert broken_invariants("r", chunks) == []
+    assert not machine.exists or json.loads(chunks[-1])["type"] == "finish"
 
 
 @QUICK
@@ -332,7 +332,7 @@ def test_any_bytes_in_a_body_are_evidence_at_most(records: list[Record | Malform
         for number, record in enumerate(records)
     ]
     chunks, evidence, _, _ = run(mutated)
-    assert broken([json.loads(chunk) for chunk in chunks]) == []
+    assert broken_invariants("r", chunks) == []
     for found in evidence:
         assert found.code
         assert base64.b64encode(found.body or b"") is not None

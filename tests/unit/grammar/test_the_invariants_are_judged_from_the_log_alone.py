@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runwire.chaos.invariants import broken_invariants
+from runwire.grammar.invariants import broken_invariants
 
 RUN = "c1-1-1"
 Chunk = tuple[str, dict[str, Any]]
@@ -40,6 +40,8 @@ def judge(*chunks: Chunk) -> list[str]:
         [START, STEP, ("tool-result", {"toolCallId": "x", "metadata": {"orphan": True}}), CLOSE, finish()],
         [START, STEP, CLOSE, STEP, CLOSE, finish(), ("background-task-completed", {})],
         [START, STEP, *TEXT],
+        [START, STEP, ("reasoning-file", {"data": 1}), ("reasoning-signature", {"id": "9"}), ("goal", {"id": 3})],
+        [START, ERROR, ("background-task-failed", {}), finish("error"), ("background-task-output", {})],
     ],
 )
 def test_a_legal_log_breaks_nothing(log: list[Chunk]) -> None:
@@ -58,6 +60,7 @@ def test_a_legal_log_breaks_nothing(log: list[Chunk]) -> None:
         ("which is not open", [START, STEP, TEXT[0], ("reasoning-delta", {"id": "1"}), TEXT[2]]),
         ("open at step-finish", [START, STEP, TEXT[0], CLOSE]),
         ("open at error", [START, STEP, TEXT[0], ERROR]),
+        ("open at data-run-suspended", [START, STEP, TEXT[0], ("data-run-suspended", {})]),
         ("outside a step", [START, *TEXT]),
         ("outside a step", [START, *TOOL]),
         ("while a step is open", [START, STEP, STEP]),
@@ -66,6 +69,10 @@ def test_a_legal_log_breaks_nothing(log: list[Chunk]) -> None:
         ("whose input is not open", [START, STEP, TOOL[1], CLOSE]),
         ("before its input ended", [START, STEP, TOOL[0], TOOL[3]]),
         ("tool-call t twice", [START, STEP, *TOOL, TOOL[3]]),
+        ("input of t starts twice", [START, STEP, *TOOL[:3], TOOL[0]]),
+        ("input of t starts twice", [START, STEP, TOOL[3], TOOL[0]]),
+        ("nobody named", [START, STEP, ("tool-result", {"toolCallId": "x", "metadata": {"orphan": False}})]),
+        ("follows error", [START, ERROR, ("abort", {})]),
         ("a tool input is streaming", [START, STEP, TOOL[0], CLOSE, finish()]),
         ("nobody named", [START, STEP, ("tool-result", {"toolCallId": "x"})]),
         ("follows error", [START, STEP, ERROR, *TEXT]),
