@@ -13,6 +13,7 @@ import msgspec
 
 DEFAULT_PREFIX: Final = "rw"
 ENFORCER_GROUP: Final = "enforcer"
+UNWRAPPER_GROUP: Final = "unwrapper"
 
 
 def partition_of(run_id: str, partitions: int) -> int:
@@ -21,7 +22,7 @@ def partition_of(run_id: str, partitions: int) -> int:
 
 
 class PartitionKeys(msgspec.Struct, frozen=True, kw_only=True):
-    """The fixed keys of one partition; `lease`, `state`, `log` and `kept` are made on demand."""
+    """The fixed keys of one partition; those with a name in them are made on demand."""
 
     tag: str
     raw: str
@@ -46,6 +47,12 @@ class PartitionKeys(msgspec.Struct, frozen=True, kw_only=True):
 
     def kept(self, run_id: str) -> str:
         return f"{self.tag}:kept:{run_id}"
+
+    def nest(self, run_id: str) -> str:
+        return f"{self.tag}:nest:{run_id}"
+
+    def claim(self, run_id: str) -> str:
+        return f"{self.tag}:claim:{run_id}"
 
 
 class Keys(NamedTuple):
@@ -118,6 +125,10 @@ CATALOGUE: Final[tuple[KeySpec, ...]] = (
     KeySpec("index", "P:index", "zset", "enforcer", "an entry goes with its run's log", expires=False),
     KeySpec("expiring", "P:expiring", "zset", "enforcer", "an entry goes with its run's log", expires=False),
     KeySpec("holds", "P:holds", "hash", "enforcer", "a field goes with the reason to keep raw records", expires=False),
+    KeySpec("nest", "P:nest:<run>", "hash", "unwrapper", "tombstone TTL after the end of the run", expires=True),
+    KeySpec(
+        "claim", "P:claim:<run>", "hash", "unwrapper", "goes once its run is seen, at most tombstone TTL", expires=True
+    ),
     KeySpec(
         "lease", "P:lease:<group>", "hash", "group members", "for ever: an expiring fence could repeat", expires=False
     ),

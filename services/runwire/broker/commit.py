@@ -92,7 +92,7 @@ def commit_args(
 
 
 def commit_result(reply: Reply) -> CommitOutcome:  # noqa: PLR0911 - one for each answer of the contract
-    """The typed outcome. An error reply is raised: see `ServerError.outcome` for what it means."""
+    """The typed outcome, of `rw_settle_1` too. An error reply is raised: `ServerError.outcome` says what it means."""
     if isinstance(reply, ServerError):
         raise reply
     match texts(reply):
@@ -111,4 +111,4 @@ def commit_result(reply: Reply) -> CommitOutcome:  # noqa: PLR0911 - one for eac
         case ["ARGS", what]:
             return BadArguments(what)
         case _:
-            raise ServerError(f"rw_commit_1 answered {reply!r:.200}")
+            raise ServerError(f"the commit answered {reply!r:.200}")

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from runwire.broker.alarms import alarm
-from runwire.broker.functions import Commit, Lifetimes
-from runwire.broker.handling import BatchHandler
+from runwire.broker.commit import Lifetimes
+from runwire.broker.handling import Handler, Ledger
 from runwire.broker.leases import Event, State
 from runwire.broker.partition import Partition
 from runwire.settings import Settings
@@ -17,16 +17,19 @@ StreamName = Literal["raw", "chunks"]
 
 
 class Observer(Protocol):
-    """Hears what the runtime does: for logs and metrics. Called in the event loop, so it must be quick."""
+    """Hears what the runtime does: for logs and metrics. Called in the event loop, so it must be quick.
 
-    def committed(self, partition: int, commit: Commit, seconds: float) -> None: ...
+    `commit` is what the node's own handler made.
+    """
+
+    def committed(self, partition: int, commit: Any, seconds: float) -> None: ...
     def say(self, event: str, partition: int | None = None, **facts: object) -> None: ...
 
 
 class Silent:
     """An observer that does nothing."""
 
-    def committed(self, partition: int, commit: Commit, seconds: float) -> None:
+    def committed(self, partition: int, commit: Any, seconds: float) -> None:
         """Ignored."""
 
     def say(self, event: str, partition: int | None = None, **facts: object) -> None:
@@ -37,10 +40,18 @@ class Desk:
     """Shared by keeper, intake, worker and chores of one node; lives as long as the node."""
 
     def __init__(
-        self, settings: Settings, handler: BatchHandler, me: str, group: str, stream: StreamName, observer: Observer
+        self,
+        settings: Settings,
+        handler: Handler[Any, Any, Any],
+        ledger: Ledger[Any, Any, Any],
+        me: str,
+        group: str,
+        stream: StreamName,
+        observer: Observer,
     ) -> None:
         self.settings = settings
         self.handler = handler
+        self.ledger = ledger
         self.me = me
         self.group = group
         self.stream: StreamName = stream

@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import Any, Final, Literal, overload
 
 import msgspec
 
@@ -18,10 +18,12 @@ from runwire.broker.checks import check_server
 from runwire.broker.chores import Chore, Spell, Trim, repeat
 from runwire.broker.connection import Link, ServerError, open_link
 from runwire.broker.desk import Desk, Observer, Silent, StreamName
-from runwire.broker.handling import BatchHandler
+from runwire.broker.handling import BatchHandler, Handler, Ledger, StoredT_contra, WantT, WorkT
 from runwire.broker.intake import Intake
 from runwire.broker.keeper import Keeper
 from runwire.broker.leases import Event
+from runwire.broker.ledgers import RunLedger
+from runwire.broker.poster import Poster
 from runwire.broker.reading import Appetite
 from runwire.broker.worker import Worker
 from runwire.errors import LinkLost
@@ -57,11 +59,37 @@ class _DrainedError(Exception):
 class Node:
     """One worker of one group."""
 
+    @overload
     def __init__(
         self,
         settings: Settings,
         handler: BatchHandler,
         *,
+        group: str = ENFORCER_GROUP,
+        stream: Literal["raw"] = "raw",
+        chores: Sequence[Chore] = (),
+        observer: Observer | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        settings: Settings,
+        handler: Handler[WantT, StoredT_contra, WorkT],
+        *,
+        ledger: Ledger[WantT, StoredT_contra, WorkT],
+        group: str,
+        stream: Literal["chunks"],
+        chores: Sequence[Chore] = (),
+        observer: Observer | None = None,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        settings: Settings,
+        handler: Handler[Any, Any, Any],
+        *,
+        ledger: Ledger[Any, Any, Any] | None = None,
         group: str = ENFORCER_GROUP,
         stream: StreamName = "raw",
         chores: Sequence[Chore] = (),
@@ -70,7 +98,7 @@ class Node:
         # A new name at each start: the server must be able to tell a restarted process from its former self.
         self.name = f"{group}-{os.getpid()}-{secrets.token_hex(4)}"
         self._settings = settings
-        self._desk = Desk(settings, handler, self.name, group, stream, observer or Silent())
+        self._desk = Desk(settings, handler, ledger or RunLedger(), self.name, group, stream, observer or Silent())
         self._chores = (Trim(), *chores)
         self._task: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
@@ -205,14 +233,19 @@ class Node:
                 await stack.enter_async_context(await self._open(purpose)) for purpose in _PURPOSES
             ]
             await self._check(leases)
+            poster = None
+            if desk.ledger.posts:
+                poster = Poster(desk, await stack.enter_async_context(await self._open("posts")))
             intake = Intake(desk, reads, errands, self._appetite)
-            worker = Worker(desk, commits)
+            worker = Worker(desk, commits, poster)
             keeper = self._keeper = Keeper(desk, leases, nudges, intake.wake)
             await nudges.subscribe(desk.keys.nudge(desk.group), keeper.nudge)
             spell = Spell(desk, errands, worker)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(intake.run())
                 tasks.create_task(worker.run())
+                if poster is not None:
+                    tasks.create_task(poster.run())
                 tasks.create_task(self._keep(keeper, worker))
                 tasks.create_task(self._follow(keeper))
                 for chore in self._chores:

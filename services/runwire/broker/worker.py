@@ -1,20 +1,17 @@
-"""Hands batches to the handler and commits what it made. One task, one connection, at most two commits a partition.
-
-Nothing is ever sent twice: a commit whose outcome is unknown is answered by the position that the next take reads.
-"""
+"""Hands batches to the handler and commits what it made. One task, one connection, at most two commits a partition."""
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple, TypeVar, assert_never, cast
 
 from runwire.broker import functions
 from runwire.broker.connection import Command, Link, Reply, ServerError
 from runwire.broker.desk import Desk
-from runwire.broker.functions import Commit, CommitOutcome
-from runwire.broker.handling import Batch, StoredState
-from runwire.broker.leases import Event, State
+from runwire.broker.dispatch import Dispatch
+from runwire.broker.handling import Batch
+from runwire.broker.leases import Event
 from runwire.broker.partition import Partition
+from runwire.broker.poster import Poster
 from runwire.broker.reading import Entry
 from runwire.errors import LinkLost
 
@@ -26,7 +23,7 @@ class _Cut(NamedTuple):
     partition: Partition
     generation: int
     batch: Batch
-    missing: list[str]
+    missing: list[Any]
 
     @property
     def void(self) -> bool:
@@ -37,7 +34,7 @@ class _Question(NamedTuple):
     """Something a chore wants to know from the handler, answered between two rounds."""
 
     partition: Partition
-    needs: Callable[[], list[str]]
+    needs: Callable[[], list[Any]]
     answer: Callable[[], Any]
     future: "asyncio.Future[Any]"
 
@@ -45,20 +42,19 @@ class _Question(NamedTuple):
 class Worker:
     """The only caller of the handler."""
 
-    def __init__(self, desk: Desk, link: Link) -> None:
+    def __init__(self, desk: Desk, link: Link, poster: Poster | None = None) -> None:
         self._desk = desk
         self._link = link
-        self._error: Exception | None = None
+        self._dispatch = Dispatch(desk, link, poster)
         self._questions: list[_Question] = []
-        self._sent: set[asyncio.Future[list[Reply]]] = set()
 
     async def run(self) -> None:
         """Until cancelled. Raises LinkLost, or ServerError when the server refuses for a reason that passes."""
         desk = self._desk
         while True:
             desk.worker_wake.clear()
-            if self._error is not None:
-                raise self._error
+            if self._dispatch.error is not None:
+                raise self._dispatch.error
             if self._questions:
                 await self._answer_questions()
             ready = [] if desk.draining else [p for p in desk.flowing() if p.ready]
@@ -70,7 +66,7 @@ class Worker:
                 if partition.isolated and partition.ready:
                     await self._alone(partition)
 
-    async def ask(self, partition: Partition, needs: Callable[[], list[str]], answer: Callable[[], T]) -> T | None:
+    async def ask(self, partition: Partition, needs: Callable[[], list[Any]], answer: Callable[[], T]) -> T | None:
         """Let a chore ask the handler between two rounds: load the runs that `needs` names, then call `answer`.
 
         None when the partition was lost meanwhile.
@@ -82,8 +78,7 @@ class Worker:
 
     async def flushed(self) -> None:
         """Return once no commit is on its way. For a drain: nothing new is begun then."""
-        while self._sent:
-            await asyncio.wait(self._sent)
+        await self._dispatch.flushed()
 
     async def _round(self, ready: Sequence[Partition]) -> None:
         settings = self._desk.settings
@@ -115,7 +110,8 @@ class Worker:
             return
         sent = self._handle(cut, failed)
         if sent is not None:
-            await asyncio.wait((sent,))
+            # A parcel may have to wait for room in another partition. That is no fault of the record, which is handled.
+            await asyncio.wait((sent,), timeout=desk.settings.command_timeout_s)
 
     async def _announce_quarantine(self, cut: _Cut) -> None:
         """Write into the stream that this record is set aside, so that a later reader of the records does the same."""
@@ -154,7 +150,7 @@ class Worker:
             return None
         return _Cut(partition, partition.generation, batch, missing)
 
-    def _handle(self, cut: _Cut, failed: Failed) -> "asyncio.Future[list[Reply]] | None":
+    def _handle(self, cut: _Cut, failed: Failed) -> "asyncio.Future[Any] | None":
         partition, batch = cut.partition, cut.batch
         try:
             _raise(failed.get(partition))
@@ -164,67 +160,7 @@ class Worker:
             return None
         if commit.records < len(batch.entries):
             partition.backlog.put_back(batch.entries[commit.records :])
-        return self._send(partition, commit)
-
-    def _send(self, partition: Partition, commit: Commit) -> "asyncio.Future[list[Reply]]":
-        desk = self._desk
-        args = functions.commit_args(partition.keys, desk.group, desk.me, partition.lease.epoch, desk.lifetimes, commit)
-        sent = self._link.send_many((args,))
-        partition.in_flight += 1
-        partition.prev = commit.last
-        began = asyncio.get_running_loop().time()
-        self._sent.add(sent)
-        sent.add_done_callback(partial(self._answered, partition, partition.generation, commit, began))
-        return sent
-
-    def _answered(
-        self, partition: Partition, generation: int, commit: Commit, began: float, sent: "asyncio.Future[list[Reply]]"
-    ) -> None:
-        self._sent.discard(sent)
-        self._desk.worker_wake.set()
-        if sent.cancelled():
-            return
-        error = sent.exception()
-        if error is not None:
-            self._error = error if isinstance(error, Exception) else LinkLost(str(error))
-            return
-        if partition.generation != generation:
-            return
-        partition.in_flight -= 1
-        try:
-            outcome = functions.commit_result(sent.result()[0])
-        except ServerError as refusal:
-            self._refused_by_server(partition, refusal)
-        else:
-            self._settle(partition, commit, outcome, began)
-        if not partition.in_flight and partition.lease.state is State.LEAVING:
-            self._desk.keeper_wake.set()
-
-    def _settle(self, partition: Partition, commit: Commit, outcome: CommitOutcome, began: float) -> None:
-        desk = self._desk
-        match outcome:
-            case functions.Committed():
-                now = asyncio.get_running_loop().time()
-                partition.committed(commit.last, commit.records, now)
-                desk.progress_at = now
-                desk.handler.committed(partition.number, commit)
-                desk.observer.committed(partition.number, commit, now - began)
-            case functions.Fenced():
-                desk.observer.say("commit-fenced", partition.number, epoch=partition.lease.epoch)
-                desk.lose(partition, Event.FENCED)
-            case functions.BadArguments(key=key):
-                desk.halt(partition, f"the server found a malformed commit at {key}")
-            case functions.Moved() | functions.Skip() | functions.Gone() | functions.StateConflict():
-                desk.refused(partition, f"{outcome}")
-            case _:
-                assert_never(outcome)
-
-    def _refused_by_server(self, partition: Partition, error: ServerError) -> None:
-        if error.outcome == "bug":
-            self._desk.halt(partition, f"the server failed: {error}")
-        else:
-            # Every commit will meet the same; beliefs about leases may be void too (a demoted primary).
-            self._error = error
+        return self._dispatch.send(partition, commit)
 
     def _crashed(
         self, partition: Partition, entries: list[Entry], error: Exception, *, condemned: bool = False
@@ -241,15 +177,16 @@ class Worker:
         partition.isolated_records = max(partition.isolated_records, len(entries))
         desk.again(partition)
 
-    async def _load(self, wanted: Sequence[tuple[Partition, list[str]]]) -> Failed:
-        """Fetch states of runs, and the entries they refer to, each in one round trip. Returns what handlers raised."""
+    async def _load(self, wanted: Sequence[tuple[Partition, list[Any]]]) -> Failed:
+        """Fetch states, and the entries they refer to, each in one round trip. Returns what handlers raised."""
         failed: Failed = {}
+        ledger = self._desk.ledger
         generations = [p.generation for p, _ in wanted]
-        commands: list[Command] = [("HMGET", p.keys.state(run), "s", "b", "a") for p, runs in wanted for run in runs]
+        commands: list[Command] = [ledger.read(p.keys, want) for p, wants in wanted for want in wants]
         replies = iter(_checked(await self._link.call_many(commands)))
         references: list[tuple[Partition, int, str]] = []
-        for (partition, runs), generation in zip(wanted, generations, strict=True):
-            stored = [_stored(run, next(replies)) for run in runs]
+        for (partition, wants), generation in zip(wanted, generations, strict=True):
+            stored = [ledger.stored(want, next(replies)) for want in wants]
             if partition.generation == generation:
                 try:
                     ids = self._desk.handler.load(partition.number, stored)
@@ -305,8 +242,3 @@ def _checked(replies: list[Reply]) -> list[Reply]:
         if isinstance(reply, ServerError):
             raise reply
     return replies
-
-
-def _stored(run: str, reply: Reply) -> StoredState:
-    seq, blob, attempt = cast("list[bytes | None]", reply)
-    return StoredState(run, int(seq or 0), blob, int(attempt or 1))

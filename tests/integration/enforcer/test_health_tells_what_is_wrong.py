@@ -14,6 +14,7 @@ from runwire.embedded.server import Server
 from runwire.enforcer.handler import RunHandler
 from runwire.enforcer.limits import limits_of
 from runwire.errors import PartitionMismatch
+from runwire.settings import Settings
 from runwire_schemas.keys import Keys, partition_of
 
 pytestmark = pytest.mark.timeout(90)
@@ -83,8 +84,8 @@ async def test_another_partition_count_refuses_to_start(server: Server, prefix: 
     right = quick_settings(server.url, prefix, partitions=4)
     wrong = quick_settings(server.url, prefix, partitions=8)
 
-    def node(settings: object) -> Node:
-        return Node(settings, RunHandler(limits_of(right), 8, clock=lambda: 0.0))  # type: ignore[arg-type]
+    def node(settings: Settings) -> Node:
+        return Node(settings, RunHandler(limits_of(right), 8, clock=lambda: 0.0))
 
     first = node(right)
     await first.start()

@@ -17,6 +17,7 @@ def test_every_key_is_in_the_catalogue() -> None:
     p = keys.partition(7)
     made = [p.raw, p.chunks, p.open, p.evidence, p.outbox, p.index, p.expiring, p.holds, p.pos_raw, p.pos_chunks]
     made += [p.lease("enforcer"), p.state("r"), p.log("r"), p.log("r", 2), p.kept("r")]
+    made += [p.nest("r"), p.claim("r")]
     made += [keys.meta, keys.events, keys.commands, keys.continuations, keys.members("enforcer")]
     specs = [spec_of(key) for key in made]
     assert None not in specs
@@ -26,7 +27,7 @@ def test_every_key_is_in_the_catalogue() -> None:
 @pytest.mark.parametrize("run", ["a:b", "{x}", "two\u2028lines", ":1", "*"])
 def test_no_run_id_can_leave_its_kind_of_key(run: str) -> None:
     p = Keys("rw").partition(0)
-    for key, kind in ((p.state(run), "state"), (p.log(run, 3), "run log"), (p.kept(run), "kept")):
+    for key, kind in ((p.state(run), "state"), (p.log(run, 3), "run log"), (p.kept(run), "kept"), (p.nest(run), "nest")):
         spec = spec_of(key)
         assert spec
         assert spec.name == kind

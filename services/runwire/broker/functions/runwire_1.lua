@@ -186,14 +186,13 @@ local SLACK, SLACK_MAX = 0.1, 1000
 -- What nobody published after so many is dropped from the events stream as well.
 local OUTBOX_MAX = '100000'
 
-local function check_records(K, A)
-  local prev, first, last = A[9], A[10], A[11]
+local function check_records(stream, prev, first, last, count)
   if not (is_id(prev) and is_id(first) and is_id(last)) then return {'ARGS', 'ids'} end
-  local records = whole(A[12])
+  local records = whole(count)
   if not records or records < 1 or (records == 1) ~= (first == last) then return {'ARGS', 'records'} end
-  local unread = first_after(K[3], prev)
+  local unread = first_after(stream, prev)
   if not unread or unread[1] ~= first then return {'SKIP', unread and unread[1] or ''} end
-  if first ~= last and not call('XRANGE', K[3], last, last)[1] then return {'GONE', last} end
+  if first ~= last and not call('XRANGE', stream, last, last)[1] then return {'GONE', last} end
 end
 
 -- Is the run's stored sequence the one that the caller built upon? The first
@@ -309,7 +308,7 @@ library('rw_commit_1', function(K, A)
   if refusal then return refusal end
   local p = call('HMGET', K[2], A[1], A[1] .. ':n')
   if p[1] ~= A[9] then return {'MOVED', p[1] or ''} end
-  refusal = check_records(K, A)
+  refusal = check_records(K[3], A[9], A[10], A[11], A[12])
   if refusal then return refusal end
   local i, refused, total, stored = check_runs(K, A, runs)
   if refused then return refused end
@@ -333,6 +332,76 @@ library('rw_commit_1', function(K, A)
   call('HSET', K[1], 'x', int(t + A[4]), 'a', '0')
   call('HSET', K[2], A[1] .. ':n', count, A[1], A[11])
   return {'OK', total}
+end)
+
+--[[ rw_settle_1: write what a downstream group made of a batch of its stream into hashes of its own, and move the position
+  over it; or do nothing. What it sent to other partitions is there already: sent again, it is recognized.
+  KEYS 1 lease, 2 position, 3 stream, 4 evidence, then each hash that is written
+  ARGV 1 group, 2 me, 3 epoch, 4 lease_ms, 5 evidence_max, 6 prev, 7 first, 8 last, 9 records, 10 evidence (how many),
+    then for each hash: fresh (1 empties it first, else 0), ttl_ms (0 leaves its expiry), n, n names and values;
+    for each evidence: run, code, JSON
+  Returns {OK, hashes}, or having written nothing {FENCED, …}, {MOVED, …}, {SKIP, …}, {GONE, …}, {ARGS, …} as rw_commit_1.
+  Such hashes change in the same step as the position and never else, so they need no guard of their own. ]]
+local SETTLE_KEYS, SETTLE_ARGS = 4, 11
+
+local function check_hashes(K, A)
+  local i, seen = SETTLE_ARGS, {}
+  for k = SETTLE_KEYS + 1, #K do
+    local n = whole(A[i + 2])
+    if not n or n % 2 ~= 0 or not whole(A[i + 1]) or not (A[i] == '0' or A[i] == '1') or seen[K[k]]
+      or not A[i + 2 + n] then return nil, {'ARGS', K[k]} end
+    -- A key of another type fails here and not half way.
+    call('HLEN', K[k])
+    seen[K[k]] = true
+    i = i + 3 + n
+  end
+  return i
+end
+
+local function write_hash(key, A, i)
+  if A[i] == '1' then call('DEL', key) end
+  local n = tonumber(A[i + 2])
+  for j = i + 3, i + 2 + n, 2 do call('HSET', key, A[j], A[j + 1]) end
+  if A[i + 1] ~= '0' then call('PEXPIRE', key, A[i + 1]) end
+  return i + 3 + n
+end
+
+library('rw_settle_1', function(K, A)
+  local lease_ms, evidence_max, evidence = whole(A[4]), whole(A[5]), whole(A[10])
+  if #K < SETTLE_KEYS or not (lease_ms and evidence_max and evidence) or evidence_max < 1 then return {'ARGS', 'counts'} end
+  local refusal = fence(K[1], A[2], A[3])
+  if refusal then return refusal end
+  local p = call('HMGET', K[2], A[1], A[1] .. ':n')
+  if p[1] ~= A[6] then return {'MOVED', p[1] or ''} end
+  refusal = check_records(K[3], A[6], A[7], A[8], A[9])
+  if refusal then return refusal end
+  local i, refused = check_hashes(K, A)
+  if refused then return refused end
+  if i + 3 * evidence ~= #A + 1 then return {'ARGS', 'count'} end
+  if evidence > 0 then call('XLEN', K[4]) end
+
+  local count = int(consumed(p[2]) + A[9])
+  i = SETTLE_ARGS
+  for k = SETTLE_KEYS + 1, #K do i = write_hash(K[k], A, i) end
+  for j = i, #A, 3 do call('XADD', K[4], 'MAXLEN', '~', A[5], '*', 'run', A[j], 'code', A[j + 1], 'd', A[j + 2]) end
+  call('HSET', K[1], 'x', int(now() + lease_ms), 'a', '0')
+  call('HSET', K[2], A[1] .. ':n', count, A[1], A[8])
+  return {'OK', #K - SETTLE_KEYS}
+end)
+
+--[[ rw_nest_1: what is known of a run's nesting, and who claims it while nothing is known.
+  KEYS nest, claim, state. ARGV the fields of nest that are wanted, its blob first.
+  Returns {claim, state blob, value…}. The claim and the state of the run, which tells who really writes it, come only
+  where the nest has no blob, and the state only if there is a claim: states may be large. ]]
+reader('rw_nest_1', function(K, A)
+  if #K ~= 3 or #A < 1 then return bug('rw_nest_1') end
+  local reply = {false, false}
+  for i = 1, #A do reply[i + 2] = call('HGET', K[1], A[i]) end
+  if not reply[3] then
+    reply[1] = call('HGET', K[2], 'd')
+    if reply[1] then reply[2] = call('HGET', K[3], 'b') end
+  end
+  return reply
 end)
 
 --[[ rw_advance_1: move the position of a group whose effects lie outside this server, after they are there.
