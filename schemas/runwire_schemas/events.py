@@ -5,6 +5,8 @@ An event is published after the commit that made it true. A consumer recognizes 
 
 import msgspec
 
+from runwire_schemas.control import Parent
+
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag_field="type"):
     """What every run event carries. `record` is the stream id of the record that caused it."""
@@ -16,12 +18,14 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 
 
 class RunOpened(RunEvent, frozen=True, kw_only=True, tag="run.opened"):
-    """A run began."""
+    """A run began. `parent` is the run that it is nested in, `continues` the one whose background tasks it answers."""
 
     agent_id: str | None = None
     thread_id: str | None = None
     resource_id: str | None = None
     mode: str
+    parent: Parent | None = None
+    continues: str | None = None
 
 
 class RunEnded(RunEvent, frozen=True, kw_only=True, tag="run.ended"):

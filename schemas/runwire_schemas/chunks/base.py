@@ -34,7 +34,7 @@ Opaque = Raw | UnsetType
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag_field="type"):
-    """The envelope. `metadata` is what the enforcer notes about a chunk: `orphan`, `twinOf`."""
+    """The envelope. `metadata` is what the enforcer notes about a chunk: `twinOf`, the number of its twin."""
 
     run_id: str
     from_: ChunkFrom = msgspec.field(name="from")

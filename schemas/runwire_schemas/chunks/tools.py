@@ -14,12 +14,15 @@ class ToolCallPayload(ProviderPayload, frozen=True, kw_only=True):
 
 
 class ToolResultPayload(ProviderPayload, frozen=True, kw_only=True):
+    """`metadata.orphan`: no tool call of the run has this id."""
+
     tool_call_id: str
     tool_name: Text = UNSET
     result: Opaque = UNSET
     is_error: Flag = UNSET
     provider_executed: Flag = UNSET
     args: Opaque = UNSET
+    metadata: Opaque = UNSET
 
 
 class ToolInputStartPayload(ProviderPayload, frozen=True, kw_only=True):

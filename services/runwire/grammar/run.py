@@ -8,6 +8,7 @@ from runwire.grammar.input import Input, View
 from runwire.grammar.limits import Limits
 from runwire.grammar.repairs import RepairCode
 from runwire.grammar.state import Mode, State, dump, load
+from runwire_schemas.control import Parent
 from runwire_schemas.events import AnyRunEvent, RunOpened
 from runwire_schemas.evidence import Evidence, EvidenceClass
 from runwire_schemas.record import ENFORCER_SRC, Malformed, Record
@@ -127,6 +128,7 @@ class Run:
         self.exists = True
         state = self.state
         state.first, state.mode, state.author = record.id, mode, author
+        parent = state.parent
         self.events.append(
             RunOpened(
                 run=self.run_id,
@@ -137,6 +139,8 @@ class Run:
                 thread_id=state.thread_id,
                 resource_id=state.resource_id,
                 mode=mode,
+                parent=None if parent is None else Parent(run_id=parent.run_id, wrapper=parent.wrapper, key=parent.key),
+                continues=state.continues,
             )
         )
 

@@ -52,6 +52,9 @@ class Draft:
             self.beside = {kind.place: self.beside[kind.place], **self.beside}
         for name, value in kind.filled:
             self.fill(name, value)
+        if self.payload is not None and "suspendPayload" in self.payload:
+            # The runtimes' word; the seed's is suspendData.
+            self.fill("suspendData", self.payload["suspendPayload"])
 
     def fill(self, name: str, value: bytes | None) -> None:
         """Give a payload field its value where it is absent or null."""
