@@ -54,7 +54,8 @@ def failure_in(top: dict[str, msgspec.Raw]) -> Failure | None:
         return failure_of(error, top)
     if text_of(top.get("object")) == "error" or text_of(top.get("type")) == "error":
         return _from_fields(top, {})
-    if "choices" not in top and ("detail" in top or ("message" in top and set(top) <= _BARE)):
+    said = text_of(top.get("message")) is not None and set(top) <= _BARE
+    if "choices" not in top and ("detail" in top or said):
         return _from_fields(top, {})
     return None
 

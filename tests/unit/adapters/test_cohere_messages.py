@@ -8,7 +8,7 @@ import pytest
 from conformance.recorded import Seen
 from runwire.adapters import adapter
 from runwire_schemas.raw import Aborted, Failed, Stop, Usage
-from unit.adapters.saying import Json, accepted, named, run
+from unit.adapters.saying import Json, accepted, named, run, sse
 
 START: Json = {"id": "m1", "type": "message-start", "delta": {"message": {"role": "assistant", "content": []}}}
 TOKENS: Json = {
@@ -99,6 +99,65 @@ def test_a_plan_after_reasoning_is_a_block_of_its_own() -> None:
     assert [block.text for block in seen.thinking] == ["hm", "plan"]
 
 
+def test_the_end_of_a_block_counts_for_its_own_index() -> None:
+    deltas = [_event("content-delta", 0, content={"text": text}) for text in ("a", "b")]
+
+    assert _cohere(deltas[0], _event("content-end", 0), deltas[1]).kinds == ["text", "text"]
+    assert _cohere(deltas[0], _event("content-end", 1), deltas[1]).kinds == ["text"]
+
+
+def test_a_plan_may_have_more_in_it() -> None:
+    seen = _cohere(_event("tool-plan-delta", tool_plan="plan", mood="calm"), {"type": "tool-plan-delta", "delta": {}})
+
+    assert seen.reasoning == "plan"
+    assert [kept["message"] for kept in seen.beside("raw")] == [{"mood": "calm"}]
+
+
+@pytest.mark.parametrize("kind", ["text", "thinking"])
+def test_a_block_may_have_nothing_in_it(kind: str) -> None:
+    start, end = _event("content-start", 0, content={"type": kind}), _event("content-end", 0)
+
+    assert _cohere(start, end).kinds == [kind]
+    assert _cohere(start, end, start, end).kinds == [kind, kind]
+
+
+def test_an_empty_plan_is_no_reasoning() -> None:
+    assert _cohere(_event("tool-plan-delta", tool_plan=""), *_text("x")).kinds == ["text"]
+
+
+def test_reasoning_after_a_plan_is_a_block_of_its_own() -> None:
+    seen = _cohere(_event("tool-plan-delta", tool_plan="plan"), _event("content-delta", 0, content={"thinking": "hm"}))
+
+    assert [block.text for block in seen.thinking] == ["plan", "hm"]
+
+
+def test_what_the_events_of_a_part_have_beside_it_is_kept() -> None:
+    """In the event, in its delta, in the message, and in the part itself, at its start and later."""
+    call = {"id": "a", "function": {"name": "f", "arguments": "", "in": 1}, "call": 1}
+    later = {"function": {"arguments": "{}", "in": 2}, "call": 2}
+    events = [
+        {**_event("content-start", 0, content={"type": "text", "text": "x", "part": 1}, message=1), "event": 1},
+        {**_event("content-end", 0), "event": 2, "delta": {"delta": 2}},
+        {**_event("tool-call-start", 0, tool_calls=call), "event": 3},
+        {**_event("tool-call-delta", 0, tool_calls=later), "event": 4},
+        {**_event("tool-call-end", 0), "event": 5},
+        {**_event("citation-start", 0, citations={"start": 0}), "event": 6},
+        {**_event("citation-end", 0), "event": 7},
+    ]
+
+    seen = _cohere(*events, end=_end("TOOL_CALL"))
+
+    assert seen.tools == [("a", "f", "{}")]
+    kept = [(level, value) for one in seen.beside("raw") for level, value in one.items() if level != "provider"]
+    assert kept == [
+        ("content", {"part": 1}), ("event", {"event": 1}), ("message", {"message": 1}),
+        ("event", {"event": 2}), ("delta", {"delta": 2}),
+        ("toolCall", {"in": 1}), ("toolCall", {"call": 1}), ("event", {"event": 3}),
+        ("toolCall", {"in": 2}), ("toolCall", {"call": 2}), ("event", {"event": 4}),
+        ("event", {"event": 5}), ("event", {"event": 6}), ("event", {"event": 7}),
+    ]  # fmt: skip
+
+
 def test_a_kind_of_content_that_is_not_known_is_kept() -> None:
     image = {"type": "image_url", "image_url": {"url": "https://a"}}
 
@@ -171,6 +230,14 @@ def test_a_call_without_an_id_gets_one() -> None:
     assert _cohere(*_call(0, "", "f", "{}"), end=_end("TOOL_CALL")).tools == [("generated-m1-0", "f", "{}")]
 
 
+def test_an_end_or_nothing_without_its_call_means_nothing() -> None:
+    empty = _event("tool-call-delta", 0, tool_calls={"function": {"arguments": ""}})
+
+    seen = _cohere(_event("tool-call-end", 0), empty, *_text("x"))
+
+    assert (seen.kinds, seen.finish) == (["text"], "stop")
+
+
 def test_arguments_without_their_call_fail_the_call() -> None:
     seen = _cohere(*_call(0, "a", "f", '{"n":1}')[1:], end=_end("TOOL_CALL"))
 
@@ -205,6 +272,15 @@ def test_each_source_of_a_citation_is_a_source() -> None:
     ]
     assert [one["providerMetadata"]["cohere-v2"] for one in said] == [
         {**place, "source": source} for source in (page, note, tool)
+    ]
+
+
+def test_citations_may_come_as_a_list() -> None:
+    cited = [{"text": text, "sources": [{"type": "document", "id": text}]} for text in ("a", "b")]
+
+    assert [one["title"] for one in _cohere(_event("citation-start", 0, citations=cited)).beside("source")] == [
+        "a",
+        "b",
     ]
 
 
@@ -298,6 +374,17 @@ def test_an_error_at_the_end_says_what_the_provider_said() -> None:
     assert seen.text == "x"
 
 
+def test_an_error_may_be_an_object() -> None:
+    seen = _cohere(end=_end("ERROR", {}, error={"message": "busy", "code": "E1", "status": 503}))
+    plain = _cohere(end=_end("COMPLETE", {}, error="odd"))
+
+    assert isinstance(seen.reason, Failed)
+    assert isinstance(plain.reason, Failed)
+    failure = seen.reason.failure
+    assert (failure.message, failure.code, failure.status, failure.retryable) == ("busy", "E1", 503, True)
+    assert (plain.failure, plain.reason.failure.code, plain.reason.raw) == ("odd", None, "COMPLETE")
+
+
 def test_a_timeout_may_be_tried_again_and_keeps_its_own_words() -> None:
     plain, worded = _cohere(end=_end("TIMEOUT", {})), _cohere(end=_end("TIMEOUT", {}, error="too slow"))
 
@@ -315,6 +402,8 @@ def test_a_timeout_may_be_tried_again_and_keeps_its_own_words() -> None:
         (b'{\n "id": "e1",\n "message": "too many tokens"\n}', "too many tokens"),
         (b'event: error\ndata: {"message": "down"}\n\n', "down"),
         (b"event: error\ndata: down\n\n", "down"),
+        (b'event: error\ndata: "down"\n\n', "down"),
+        (b'data: {"type": "stream-error", "reason": "down"}\n\n', "down"),
         (b'data: {"type": "stream-error", "message": "down"}\n\n', "down"),
         (b'data: {"type": "weather", "error": {"message": "down"}}\n\n', "down"),
         (b'{"detail": "no route"}', "no route"),
@@ -325,6 +414,31 @@ def test_errors_of_every_shape(body: bytes, message: str) -> None:
 
     assert seen.finish == "error"
     assert message in seen.failure
+
+
+def test_the_words_of_an_error_are_its_message() -> None:
+    assert accepted("cohere-v2", b'event: error\ndata: "down"\n\n').failure == "down"
+
+
+def test_what_has_a_message_need_not_be_an_error() -> None:
+    events: list[Json] = [
+        {"type": "weather", "message": "sunny", "rain": 0},
+        {"type": "weather", "message": {"role": "assistant", "content": [{"type": "text", "text": "no"}]}},
+        {"rain": 1},
+    ]
+
+    seen = accepted("cohere-v2", named(START) + sse(*events, 7, done=False) + named(*_text("x"), _end()))  # type: ignore[arg-type]  # a number is JSON too
+
+    assert (seen.text, seen.finish) == ("x", "stop")
+    assert [kept.get("event", kept.get("value")) for kept in seen.beside("raw")] == [*events, 7]
+
+
+def test_the_name_of_an_event_counts_where_it_has_no_type() -> None:
+    untyped = [{key: value for key, value in event.items() if key != "type"} for event in (*_text("Hi"), _end())]
+    kinds = ("content-start", "content-delta", "content-end", "message-end")
+    body = "".join(f"event: {kind}\ndata: {json.dumps(event)}\n\n" for kind, event in zip(kinds, untyped, strict=True))
+
+    assert (accepted("cohere-v2", body.encode()).text, accepted("cohere-v2", body.encode()).finish) == ("Hi", "stop")
 
 
 def test_an_error_in_the_middle_keeps_what_came() -> None:
@@ -349,7 +463,21 @@ def test_facts_at_the_end_that_are_not_known_are_kept() -> None:
     seen = _cohere(*_text("x"), end={**_end("COMPLETE", warnings=["old model"]), "region": "eu"})
 
     said = seen.beside("response-metadata")[-1]["providerMetadata"]["cohere-v2"]
-    assert (said["warnings"], said["region"]) == (["old model"], "eu")
+    assert said == {"warnings": ["old model"], "region": "eu", "usage": TOKENS}
+
+
+def test_what_the_message_has_at_its_start_is_kept() -> None:
+    start = {**START, "delta": {"message": {"role": "assistant", "content": [], "tool_plan": "", "mood": "calm"}}}
+
+    seen = accepted("cohere-v2", named(start, *_text("x"), _end()))
+
+    assert (seen.kinds, seen.beside("raw")) == (["text"], [{"provider": "cohere-v2", "message": {"mood": "calm"}}])
+
+
+def test_nothing_to_say_is_not_said() -> None:
+    body = _body(*_text("x"), end={**_end("COMPLETE", None, warnings=[]), "region": ""})
+
+    assert [said.keys() for said in Seen(run(adapter("cohere-v2"), body)).beside("response-metadata")] == [{"id"}]
 
 
 def test_an_answer_that_was_not_streamed_is_read_all_the_same() -> None:
@@ -373,3 +501,6 @@ def test_a_stream_that_begins_again_goes_on_in_new_blocks() -> None:
     seen = accepted("cohere-v2", named(START, *_text("a")[:2], START, *_text("b"), _end()))
 
     assert (seen.text, seen.kinds) == ("ab", ["text", "text"])
+
+    deltas = [_event("content-delta", 0, content={"text": text}) for text in ("a", "b")]
+    assert accepted("cohere-v2", named(START, deltas[0], START, deltas[1], _end())).kinds == ["text", "text"]

@@ -36,7 +36,7 @@ FAILED: Final[dict[str, tuple[FailedKind, Failure]]] = {
     "ERROR_LIMIT": ("error", Failure(message="the context is longer than the model's", code="ERROR_LIMIT")),
     "USER_CANCEL": ("aborted", Failure(message="the generation was cancelled", code="USER_CANCEL")),
 }
-_END_READ: Final = frozenset({"finish_reason", "usage", "error", "error_type", "message", "delta", "type", "id"})
+_END_READ: Final = frozenset({"finish_reason", "usage", "error", "error_type", "delta", "type", "id"})
 
 
 class CohereV2(WireAdapter):
@@ -115,14 +115,12 @@ class CohereV2(WireAdapter):
         self._content.message(fields_of(delta.get("message", NULL)) or {})
 
     def _message_end(self, top: Members) -> None:
-        delta = fields_of(top.get("delta", NULL)) or {}
-        self._content.message(fields_of(delta.get("message", NULL)) or {})
-        self._end({**top, **delta})
+        self._end({**top, **(fields_of(top.get("delta", NULL)) or {})})
 
     def _whole(self, top: Members) -> None:
         """An answer that was not streamed."""
         self._message_start({**top, "delta": msgspec.Raw(msgspec.json.encode({"message": top["message"]}))})
-        self._end(top)
+        self._end({name: raw for name, raw in top.items() if name != "message"})
 
     def _end(self, said: Members) -> None:
         for name, raw in said.items():
@@ -133,7 +131,6 @@ class CohereV2(WireAdapter):
             self._call.remember("usage", compact(usage))
             self._call.usage = usage_of(fields_of(usage) or {})
         word = text_of(said.get("finish_reason")) or ""
-        self._content.close()
         failed = self._failed(word, said)
         if failed is not None:
             kind, failure = failed

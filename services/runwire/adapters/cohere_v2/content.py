@@ -74,7 +74,7 @@ class Content:
     def _start(self, index: int, content: Members, around: Members) -> None:
         self._leave()
         self._at = index
-        kind = text_of(content.get("type")) or ""
+        kind = text_of(content.get("type"))
         if kind == "thinking":
             self._call.open_thinking()
         elif kind == "text":
@@ -88,10 +88,9 @@ class Content:
         self._around(around, "content")
 
     def _leave(self) -> None:
-        if self._at != _NOWHERE:
-            self._call.end_text()
-            self._call.end_thinking()
-            self._at = _NOWHERE
+        self._call.end_text()
+        self._call.end_thinking()
+        self._at = _NOWHERE
 
     # Tool calls -----------------------------------------------------------------------------------------------------
 

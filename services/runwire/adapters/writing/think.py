@@ -269,6 +269,8 @@ class Thoughts:
 
 def _begun(text: str, tag: str) -> int:
     """How many characters at the end of the text may be the beginning of the tag."""
+    if tag[0] not in text[-len(tag) :]:
+        return 0
     return next((n for n in range(len(tag) - 1, 0, -1) if text.endswith(tag[:n])), 0)
 
 
