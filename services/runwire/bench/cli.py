@@ -1,4 +1,4 @@
-"""`runwire bench`: the enforcer beside its floor and beside FastStream's pipeline, in one run on one server."""
+"""`runwire bench`: the enforcer beside its floor and FastStream's pipeline; `runwire bench adapters`: the adapters."""
 
 import asyncio
 import json
@@ -11,16 +11,15 @@ from typing import Annotated, Final, Literal
 import typer
 from rich.console import Console
 
-from .report import Wish, measure, table
-
 app = typer.Typer(name="bench", add_completion=False, pretty_exceptions_enable=False)
 
 ServerKind = Literal["valkey-9.1", "redis-8.2", "redis-7.0"]
 QUICK_SECONDS: Final = 2.0
 
 
-@app.command()
+@app.callback(invoke_without_command=True)
 def run(
+    ctx: typer.Context,
     *,
     seconds: Annotated[float, typer.Option(min=1, help="Length of one measurement.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="Rates are medians of so many.")] = 5,
@@ -35,6 +34,10 @@ def run(
 
     Example: runwire bench --json > bench.json
     """
+    if ctx.invoked_subcommand is not None:
+        return
+    from .report import Wish, measure, table  # noqa: PLC0415 - the adapters are timed without FastStream
+
     console = Console(stderr=True)
     if quick:
         seconds, repeats = QUICK_SECONDS, 1
@@ -44,6 +47,37 @@ def run(
         result = asyncio.run(measure(wish, lambda text: console.print(text, style="dim", highlight=False)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    if as_json:
+        sys.stdout.write(json.dumps(result) + "\n")
+    else:
+        Console().print(table(result))
+
+
+@app.command()
+def adapters(
+    *,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(help="Recorded bodies in folders named after their protocols. Default: one made-up body each."),
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.01, help="Length of one measurement.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="Rates are medians of so many.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")] = False,
+) -> None:
+    """Measure how many events a second each adapter reads, and how many its provider's SDK where one is installed.
+
+    Both read the same bytes in turns. With the defaults it takes about two minutes.
+
+    Example: runwire bench adapters --corpus recordings --json > adapters.json
+    """
+    from runwire.adapters import PROVIDERS  # noqa: PLC0415 - start-up time of the other benchmark
+
+    from .adapters import Wish, measure, table  # noqa: PLC0415
+    from .bodies import bodies  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    timed = bodies(PROVIDERS, corpus)
+    result = measure(timed, Wish(seconds, repeats), lambda text: console.print(text, style="dim", highlight=False))
     if as_json:
         sys.stdout.write(json.dumps(result) + "\n")
     else:

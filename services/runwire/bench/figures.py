@@ -1,6 +1,8 @@
-"""From samples to figures. Pure."""
+"""From samples to figures, and the machine that they were taken on."""
 
 import math
+import os
+import platform
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -58,6 +60,16 @@ def latency(milliseconds: Sequence[float]) -> dict[str, float]:
 def longest_step(samples: Sequence[Sample]) -> float:
     """The longest time between two samples: how much the measuring itself was held up."""
     return max((later.at - earlier.at for earlier, later in pairwise(samples)), default=0.0)
+
+
+def machine() -> dict[str, Any]:
+    """What a figure depends on besides the code."""
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "load_before": os.getloadavg()[0],
+    }
 
 
 def rounded(value: Any, digits: int = 3) -> Any:

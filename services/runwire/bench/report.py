@@ -1,7 +1,5 @@
 """All measurements, and the one object and the one table they become."""
 
-import os
-import platform
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +11,7 @@ from rich.table import Table
 from runwire.embedded.server import Kind
 
 from .comparison import faststream_rates
-from .figures import rounded
+from .figures import machine, rounded
 from .ground import Ground, standing
 from .latency import latencies
 from .memory import memory
@@ -101,10 +99,7 @@ def _environment(wish: Wish, ground: Ground) -> dict[str, Any]:
     return {
         "server": f"{wish.server} ({ground.server.version})",
         "appendfsync": ground.server.appendfsync,
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "load_before": os.getloadavg()[0],
+        **machine(),
         "seconds": wish.seconds,
         "repeats": wish.repeats,
         "runs": RUNS,

@@ -1,0 +1,38 @@
+"""The bodies that adapters are timed on: made up, or recorded ones from a folder; each framed as its provider does."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from .made_up import made_up, sse
+
+SUFFIXES: Final = frozenset({".sse", ".jsonl", ".json"})
+# How the server-sent events of a protocol are named, by a member of theirs; the others are no server-sent events.
+NAMED_BY: Final[Mapping[str, str]] = {
+    "openai-chat": "",
+    "openai-responses": "type",
+    "anthropic": "type",
+    "gemini": "",
+    "gemini-interactions": "event_type",
+    "cohere-v2": "type",
+}
+
+
+def bodies(providers: Iterable[str], corpus: Path | None) -> dict[str, list[bytes]]:
+    """Bodies of each provider: the recorded ones below `corpus`, and a made-up one where there are none."""
+    invented = made_up()
+    return {name: (_recorded(name, corpus) if corpus else []) or [invented[name]] for name in providers}
+
+
+def _recorded(provider: str, corpus: Path) -> list[bytes]:
+    base = corpus / "providers" if (corpus / "providers").is_dir() else corpus
+    return [_framed(provider, path) for path in sorted((base / provider).glob("*")) if path.suffix in SUFFIXES]
+
+
+def _framed(provider: str, path: Path) -> bytes:
+    """Decoded events, one a line, get their framing back: that is what an SDK reads."""
+    body = path.read_bytes()
+    if path.suffix != ".jsonl" or provider not in NAMED_BY:
+        return body
+    return sse([json.loads(line) for line in body.splitlines() if line.strip()], NAMED_BY[provider])
