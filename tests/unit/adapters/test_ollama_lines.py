@@ -74,6 +74,27 @@ def test_who_answers_and_since_when_is_said_once() -> None:
     assert len([said for said in seen.beside("response-metadata") if "modelId" in said]) == 1
 
 
+def test_who_answers_may_be_said_late_or_in_an_unusual_line() -> None:
+    unusual = _line({"content": "", "tool_calls": [_tool({}, id="a")]})
+    nameless = {"message": {"content": "a"}, "done": False}
+
+    for lines in ([unusual, _done()], [nameless, _line({"content": "b"}), _done()], [_done("stop", {"content": "x"})]):
+        named = [said for said in _ollama(*lines).beside("response-metadata") if "modelId" in said]
+        assert named == [{"modelId": "llama3", "timestamp": TIME}]
+
+
+def test_nothing_to_say_is_not_said() -> None:
+    line = {"message": {"content": "x"}, "done": True, "context": [], "remote_host": ""}
+
+    assert _ollama(line).beside("response-metadata") == []
+
+
+def test_values_that_are_no_lines_are_kept() -> None:
+    body = _body(_line({"content": "x"})) + b"7\nnull\n" + _body(_done())
+
+    assert accepted("ollama", body).beside("raw") == [{"provider": "ollama", "value": 7}]
+
+
 def test_logprobs_and_members_that_are_not_known_are_kept() -> None:
     logprobs = [{"token": "x", "logprob": -0.5}]
 
@@ -174,9 +195,10 @@ def test_numbers_of_arguments_keep_their_spelling() -> None:
 def test_what_a_call_has_beside_is_kept() -> None:
     call = {**_tool({}, id="a"), "type": "function", "hint": "x"}
 
-    assert {"provider": "ollama", "toolCall": {"hint": "x"}} in _ollama(_line({"tool_calls": [call]}), _done()).beside(
-        "raw"
-    )
+    call["function"]["why"] = "y"
+    kept = [one["toolCall"] for one in _ollama(_line({"tool_calls": [call]}), _done()).beside("raw")]
+
+    assert kept == [{"hint": "x"}, {"why": "y"}]
 
 
 def test_a_call_without_a_name_fails_the_call() -> None:
@@ -224,6 +246,8 @@ def test_every_reason_has_a_kind_and_is_kept(word: str, kind: str) -> None:
 
 
 def test_old_versions_give_no_reason() -> None:
+    assert _ollama(_line({"content": "x"}), {"message": {"content": "y"}, "done": True}).text == "xy"
+    assert _ollama(_line({"content": "x"}), {"message": {"content": "y"}, "done": True}).finish == "stop"
     assert _ollama(_line({"content": "x"}), _done(None)).reason == Stop()
 
 
@@ -269,6 +293,12 @@ def test_what_an_error_says_beside_is_kept() -> None:
     seen = _ollama(_line({"content": "Hi"}), {"error": "unauthorized", "signin_url": "https://a"})
 
     assert seen.beside("response-metadata")[-1]["providerMetadata"]["ollama"] == {"signin_url": "https://a"}
+
+
+def test_an_error_that_says_more_than_a_failure_holds_is_kept_whole() -> None:
+    error = {"message": "no", "reason": "because"}
+
+    assert _ollama(_line({"content": "Hi"}), {"error": error}).beside("raw") == [{"provider": "ollama", "error": error}]
 
 
 def test_an_error_body_is_an_error() -> None:
