@@ -94,6 +94,19 @@ def _ollama() -> Read:
     return read
 
 
+def _google(call: Callable[[Any], Any]) -> Callable[[], Read]:
+    def make() -> Read:
+        genai: Any = import_module("google.genai")
+
+        def read(body: bytes) -> int:
+            options = {"base_url": NOWHERE, "client_args": {"transport": _transport("httpx", body)}}
+            return _counted(call(genai.Client(api_key="none", http_options=options)))
+
+        return read
+
+    return make
+
+
 # Protocol -> the package, and how its reader is made; making it raises ModuleNotFoundError if it is not installed.
 _SDKS: Final[Mapping[str, tuple[str, Callable[[], Read]]]] = {
     "openai-chat": (
@@ -102,6 +115,14 @@ _SDKS: Final[Mapping[str, tuple[str, Callable[[], Read]]]] = {
     ),
     "openai-responses": ("openai", _openai(lambda client: client.responses.create(model="m", stream=True))),
     "anthropic": ("anthropic", _anthropic),
+    "gemini": (
+        "google-genai",
+        _google(lambda client: client.models.generate_content_stream(model="m", contents="x")),
+    ),
+    "gemini-interactions": (
+        "google-genai",
+        _google(lambda client: client.interactions.create(model="m", input="x", stream=True)),
+    ),
     "cohere-v2": ("cohere", _cohere),
     "ollama": ("ollama", _ollama),
 }
