@@ -100,7 +100,9 @@ def _google(call: Callable[[Any], Any]) -> Callable[[], Read]:
 
         def read(body: bytes) -> int:
             options = {"base_url": NOWHERE, "client_args": {"transport": _transport("httpx", body)}}
-            return _counted(call(genai.Client(api_key="none", http_options=options)))
+            # Held while its stream is read: a client that nobody holds closes itself.
+            client = genai.Client(api_key="none", http_options=options)
+            return _counted(call(client))
 
         return read
 
