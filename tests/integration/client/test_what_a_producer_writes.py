@@ -187,6 +187,21 @@ async def test_an_sdk_stream_is_published_in_one_line(bare: Bare) -> None:
         assert bare.bodies("events") == bare.bodies("bytes")
 
 
+@pytest.mark.parametrize("think", [True, False, None])
+async def test_what_stands_between_think_tags_is_the_callers_choice(bare: Bare, think: bool | None) -> None:
+    tagged: list[dict[str, Any]] = [
+        {"id": "x", "model": "qwq", "choices": [{"index": 0, "delta": {"content": "<think>a</think>b"}}]},
+        {"id": "x", "model": "qwq", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ]
+    body = b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in tagged)
+    async with Producer(bare.url, prefix=bare.prefix) as producer:
+        await producer.publish_bytes("bytes", "openai-chat", [body], think=think)
+        await producer.publish_stream("events", "openai-chat", tagged, think=think)
+    for run in ("bytes", "events"):
+        reasoned = any(b'"thinking-delta"' in chunk for chunk in bare.bodies(run))
+        assert reasoned is (think is not False)
+
+
 async def test_a_source_that_breaks_ends_its_call_as_aborted(bare: Bare) -> None:
     async def response() -> AsyncIterator[bytes]:
         yield SSE[: SSE.index(b"data:", 10)]
