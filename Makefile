@@ -26,6 +26,7 @@ up: $(STAMP) ## Run Valkey and every node on this machine until Ctrl-C
 
 test: $(STAMP) ## Run all tests on every server this machine can have
 	$(BIN)/python tools/servers.py
+	$(BIN)/python tools/node.py
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(STAMP) ## Check style, types, import rules and that generated files are current

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from conformance.expected import differences, violations
 from conformance.golden import TABLES as GOLDEN
 from conformance.recorded import convert, judge
-from helpers import corpus, recordings
+from helpers import corpus, recordings, stream_parts
 from runwire.adapters import PROVIDERS, adapter
 from runwire.cli.summary import markdown
 
@@ -25,6 +25,7 @@ class Read(NamedTuple):
 def read() -> list[Read]:
     """Every recorded stream through its adapter and the grammar. Leaves the caller out where there are none."""
     corpus(PROVIDERS[0])
+    stream_parts()
     return [_read(provider) for provider in PROVIDERS]
 
 

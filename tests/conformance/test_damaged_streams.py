@@ -74,7 +74,8 @@ def _texts(emitted: list[Emitted]) -> Iterator[tuple[str, str]]:
 
 
 def _was_said(text: str, said: set[str]) -> bool:
-    return text in said or any(text in other for other in said)
+    # White space that might stand before a tag comes together with what follows.
+    return text in said or any(text.lstrip() in other for other in said)
 
 
 def _strings_in(event: bytes) -> Iterator[str]:

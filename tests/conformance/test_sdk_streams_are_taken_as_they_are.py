@@ -7,6 +7,7 @@ import anthropic
 import openai
 import pytest
 
+from conformance.oracles import ai_sdk as ai_sdk_oracle
 from conformance.oracles import anthropic as anthropic_oracle
 from conformance.oracles import cohere_v2 as cohere_oracle
 from conformance.oracles import ollama as ollama_oracle
@@ -20,6 +21,7 @@ READERS: dict[str, Callable[[bytes], list[object]]] = {
     "anthropic": anthropic_oracle.events,
     "cohere-v2": cohere_oracle.events,
     "ollama": ollama_oracle.events,
+    "ai-sdk": ai_sdk_oracle.events,
 }
 # The SDK leaves out the ids of tool calls.
 NAMELESS = frozenset({"ollama"})

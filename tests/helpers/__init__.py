@@ -10,7 +10,9 @@ from typing import NoReturn, TypeVar, overload
 
 import pytest
 
-__all__ = ["PROJECT", "corpus", "left_out", "recordings", "wait_until", "wait_until_sync"]
+from helpers import parts
+
+__all__ = ["PROJECT", "corpus", "left_out", "recordings", "stream_parts", "wait_until", "wait_until_sync"]
 
 T = TypeVar("T")
 Ignored = type[Exception] | tuple[type[Exception], ...]
@@ -93,6 +95,9 @@ def left_out(reason: str) -> NoReturn:
 
 def corpus(protocol: str) -> list[Path]:
     """The recorded provider streams of one protocol, sorted by name. Leaves the caller out where there are none."""
+    made = _made(protocol)
+    if isinstance(made, str):
+        left_out(made)
     files = recordings(protocol)
     if not files:
         left_out(f"no recorded {protocol} streams in {_recorded()} (RUNWIRE_CORPUS names the corpus folder)")
@@ -101,7 +106,21 @@ def corpus(protocol: str) -> list[Path]:
 
 def recordings(protocol: str) -> list[Path]:
     """The same; none where there are none, for there are protocols that nobody has recorded."""
+    made = _made(protocol)
+    if made is not None:
+        return [] if isinstance(made, str) else parts.selected(made)
     return sorted(path for path in (_recorded() / protocol).glob("*") if path.suffix in (".sse", ".jsonl", ".json"))
+
+
+def stream_parts() -> Path:
+    """The folder of all stream parts of the AI SDK. Leaves the caller out where they cannot be made."""
+    made = parts.made_from(_recorded())
+    return left_out(made) if isinstance(made, str) else made
+
+
+def _made(protocol: str) -> Path | str | None:
+    """The folder of recordings that are made from the others, or why there is none. None: the protocol is recorded."""
+    return parts.made_from(_recorded()) if protocol == "ai-sdk" else None
 
 
 def _recorded() -> Path:

@@ -6,6 +6,7 @@ from typing import Final, Literal, Protocol, TypeVar, cast, overload
 
 import msgspec
 
+from runwire.adapters.ai_sdk.parts import AiSdk
 from runwire.adapters.anthropic.messages import Anthropic
 from runwire.adapters.auto import Auto, Reads
 from runwire.adapters.base import Adapter, Emitted, EventAdapter, Framing
@@ -31,11 +32,13 @@ _ADAPTERS: Final[dict[str, Callable[[int, Framing | None], EventAdapter]]] = {
     "anthropic": Anthropic,
     "cohere-v2": CohereV2,
     "ollama": Ollama,
+    "ai-sdk": AiSdk,
 }
 # Protocols whose models may write `<think>` tags into their text.
 _THINKING: Final[dict[str, Thinking]] = {
     "openai-chat": OpenAIChat,
     "ollama": Ollama,
+    "ai-sdk": AiSdk,
 }
 # The names of providers. Beside them `raw` takes raw chunks as they are, and `auto` tells the provider by itself.
 PROVIDERS: Final[tuple[str, ...]] = tuple(_ADAPTERS)

@@ -21,6 +21,7 @@ class Beside:
         self._call = call
         self._identity = ("", "", "")
         self._cited = 0
+        self.facts = False  # something is known of the response besides who gave it
 
     def file(self, part: Members) -> None:
         """An image is a block; any other file is a `file` chunk."""
@@ -56,11 +57,16 @@ class Beside:
         self._cited += 1
         return f"{self._call.response_id}:source:{self._cited}" if self._call.response_id else f"source:{self._cited}"
 
-    def warnings(self, part: Members) -> None:
-        """What of the request was not understood."""
-        for name, raw in part.items():
-            if name != "type" and present(raw):
+    def remember(self, members: Members) -> None:
+        """Facts about the response."""
+        for name, raw in members.items():
+            if present(raw):
+                self.facts = True
                 self._call.remember(name, compact(raw))
+
+    def warnings(self, part: Members) -> None:
+        """`stream-start`: what of the request was not understood."""
+        self.remember(rest_of(part, frozenset({"type"})))
 
     def metadata(self, part: Members) -> None:
         """`response-metadata`: who answered and when."""
@@ -68,8 +74,7 @@ class Beside:
         if identity != self._identity:
             self._identity = identity
             self._call.identify(*identity)
-        for name, raw in rest_of(part, frozenset({"type", "id", "modelId", "timestamp"})).items():
-            self._call.remember(name, compact(raw))
+        self.remember(rest_of(part, frozenset({"type", "id", "modelId", "timestamp"})))
 
     def raw(self, part: Members) -> None:
         """The provider's own event, for who asked for it."""

@@ -201,19 +201,20 @@ class AiSdk(WireAdapter):
             self._call.beside("raw", {"error": error.whole})
 
     def _finish(self, part: Members) -> None:
-        self._close()
         usage, metadata = part.get("usage", NULL), inner_of(part, "providerMetadata")
         if present(usage):
             self._call.remember("usage", compact(usage))
             self._call.usage = usage_of(fields_of(usage) or {}, metadata)
-        for name, raw in (*metadata.items(), *rest_of(part, _FINISH_READ).items()):
-            if present(raw):
-                self._call.remember(name, compact(raw))
+        self._beside.remember({**metadata, **rest_of(part, _FINISH_READ)})
         reason = _reason(part.get("finishReason", NULL))
         failed = self._failed(reason)
         if failed is not None:
-            self._call.fail(*failed, reason.raw)
-        elif reason.told is None and self._call.has_tools:
+            self._fail(*failed, reason.raw)
+            return
+        self._prose.close()
+        self._tools.close()
+        self._open_step()
+        if reason.told is None and self._call.has_tools:
             self._call.finish("tool_calls", reason.raw)
         else:
             self._call.finish(STOP.get(reason.word, "stop"), reason.raw)
@@ -234,16 +235,22 @@ class AiSdk(WireAdapter):
         return cut_off("the provider's stream ended without a finish reason"), "aborted"
 
     def _end_of_body(self) -> None:
-        self._close()
         failure = self._failure or self._complaint
         if failure is not None:
-            self._call.fail(failure)
+            self._fail(failure, "error")
         else:
-            self._call.fail(cut_off("it ended without a finish part"), "aborted")
+            self._fail(cut_off("it ended without a finish part"), "aborted")
 
-    def _close(self) -> None:
-        self._prose.close()
-        self._tools.close()
+    def _fail(self, failure: Failure, kind: FailedKind, raw: str = "") -> None:
+        self._prose.abandon()
+        self._tools.abandon()
+        self._open_step()
+        self._call.fail(failure, kind, raw)
+
+    def _open_step(self) -> None:
+        """A response without any content says in its metadata why: a prompt that was blocked, for example."""
+        if self._beside.facts and not self._call.opened:
+            self._call.begin()
 
 
 def _delta(part: Members) -> str:

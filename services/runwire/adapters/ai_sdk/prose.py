@@ -74,16 +74,25 @@ class Prose:
             self._leave_text()
         elif block is self._reasoning:
             self._leave_reasoning()
-        rest = block.metadata.rest()
-        if rest is not None:
-            about = b'{"type":%s,"id":%s}' % (quote(kind), quote(identity))
-            self._call.beside("raw", {"block": about, "providerMetadata": rest})
+        self._beside(block)
 
     def close(self) -> None:
         """The response is over: ends what was not ended."""
         for kind, identity in list(self._open):
             self.end(kind, identity, NULL)
         self._think.flush()
+
+    def abandon(self) -> None:
+        """The response failed: what is open stays open."""
+        self._think.flush()
+        for block in self._open.values():
+            self._beside(block)
+
+    def _beside(self, block: _Open) -> None:
+        rest = block.metadata.rest()
+        if rest is not None:
+            about = b'{"type":%s,"id":%s}' % (quote(block.kind), quote(block.id))
+            self._call.beside("raw", {"block": about, "providerMetadata": rest})
 
     def _opened(self, kind: str, identity: str) -> _Open:
         block = self._open.get((kind, identity))

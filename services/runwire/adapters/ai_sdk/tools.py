@@ -26,12 +26,13 @@ _TEXT_ENDS: Final = '"}'
 
 
 class _Tool:
-    __slots__ = ("block", "encoded", "metadata", "name", "noted", "rest")
+    __slots__ = ("block", "encoded", "metadata", "name", "noted", "rest", "whole")
 
     def __init__(self, block: Block, name: str) -> None:
         self.block = block
         self.name = name
         self.encoded = False  # input is text, and is being written as JSON
+        self.whole = False  # the input that was written needs nothing more
         self.metadata = Metadata()
         self.noted = b""  # Gemini's metadata that was passed on
         self.rest: Members = {}
@@ -112,6 +113,11 @@ class Tools:
         for identity, tool in list(self._open.items()):
             self._end(identity, tool)
 
+    def abandon(self) -> None:
+        """The response failed: calls that are open stay open, so that nobody takes them for whole."""
+        for tool in self._open.values():
+            self._beside(tool)
+
     def _begin(self, identity: str, name: str, part: Members) -> _Tool:
         if len(self._open) >= MAX_OPEN_TOOLS:
             self._call.fail(Failure(message="the response has too many open tool calls", code="too-many-blocks"))
@@ -149,9 +155,9 @@ class Tools:
         streamed = self._streamed(tool.block)
         if given.startswith(streamed):
             self._call.tool_arguments(tool.block, given[len(streamed) :])
+            tool.whole = True
             return
         if tool.encoded:
-            self._call.tool_arguments(tool.block, _TEXT_ENDS)
             streamed += _TEXT_ENDS
         if not _same(streamed, given):
             tool.rest["input"] = msgspec.Raw(quote(given))
@@ -162,12 +168,17 @@ class Tools:
 
     def _end(self, identity: str, tool: _Tool) -> None:
         del self._open[identity]
+        if tool.encoded and not tool.whole:
+            self._call.tool_arguments(tool.block, _TEXT_ENDS)
+        self._beside(tool)
+        self._call.end_tool(tool.block)
+
+    def _beside(self, tool: _Tool) -> None:
         metadata = tool.metadata.rest()
         if metadata is not None:
             tool.rest["providerMetadata"] = msgspec.Raw(metadata)
         if tool.rest:
             self._call.beside("raw", {"toolCallId": quote(tool.block.id), "toolCall": object_of(tool.rest)})
-        self._call.end_tool(tool.block)
 
 
 def _escaped(text: str) -> str:

@@ -11,30 +11,32 @@ from runwire_schemas.raw import Usage
 
 # Their input leaves out what came from or went to a cache, under these names of V2's provider metadata.
 _APART: Final = ("anthropic", "bedrock")
-# Their output leaves out reasoning. (xAI's does too; there, as everywhere, a total that adds up proves it.)
+# Their output leaves out reasoning. Elsewhere a total must prove it.
 _BESIDE: Final = ("google", "vertex")
 
 
 def usage_of(usage: Members, metadata: Members) -> Usage | None:
     """`usage` and `providerMetadata` of the finish part; None without both main counts."""
     if "total" in inner_of(usage, "outputTokens") or "total" in inner_of(usage, "inputTokens"):
-        return _split(inner_of(usage, "inputTokens"), inner_of(usage, "outputTokens"))
+        return _split(inner_of(usage, "inputTokens"), inner_of(usage, "outputTokens"), inner_of(usage, "raw"))
     return _plain(usage, metadata)
 
 
-def _split(inputs: Members, outputs: Members) -> Usage | None:
+def _split(inputs: Members, outputs: Members, raw: Members) -> Usage | None:
     read, written = count_of(inputs, "cacheRead"), count_of(inputs, "cacheWrite")
     fresh, total, output = count_of(inputs, "noCache"), count_of(inputs, "total"), count_of(outputs, "total")
     if fresh is None and total is not None:
-        fresh = max(0, total - (read or 0) - (written or 0))
+        fresh = _without(total, (read or 0) + (written or 0))
     if fresh is None or output is None:
         return None
+    reasoning = count_of(outputs, "reasoning")
+    beside = _adds_up(count_of(raw, "total_tokens"), count_of(raw, "prompt_tokens"), output, reasoning)
     return Usage(
         input_tokens=fresh,
-        output_tokens=output,
+        output_tokens=output + (reasoning or 0) if beside else output,
         cache_read_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=count_of(outputs, "reasoning"),
+        reasoning_tokens=reasoning,
     )
 
 
@@ -45,14 +47,24 @@ def _plain(usage: Members, metadata: Members) -> Usage | None:
     read, reasoning = count_of(usage, "cachedInputTokens"), count_of(usage, "reasoningTokens")
     apart = any(name in metadata for name in _APART)
     beside = any(name in metadata for name in _BESIDE)
-    adds_up = reasoning is not None and count_of(usage, "totalTokens") == given + output + reasoning
+    beside = beside or _adds_up(count_of(usage, "totalTokens"), given, output, reasoning)
     return Usage(
-        input_tokens=given if apart else max(0, given - (read or 0)),
-        output_tokens=output + (reasoning or 0) if beside or adds_up else output,
+        input_tokens=given if apart else _without(given, read or 0),
+        output_tokens=output + (reasoning or 0) if beside else output,
         cache_read_tokens=read,
         cache_write_tokens=_written(metadata),
         reasoning_tokens=reasoning,
     )
+
+
+def _adds_up(total: int | None, given: int | None, output: int, reasoning: int | None) -> bool:
+    """The provider's own total proves that the output leaves out reasoning, as xAI's does."""
+    return reasoning is not None and given is not None and total == given + output + reasoning
+
+
+def _without(total: int, cached: int) -> int:
+    """What of the input is neither from nor for a cache; a cache that is larger than the whole lies beside it."""
+    return total - cached if cached <= total else total
 
 
 def _written(metadata: Members) -> int | None:
