@@ -12,7 +12,7 @@ from runwire.adapters.ai_sdk.wire import NULL
 from runwire.adapters.opaque import quote
 from runwire.adapters.writing.call import Call
 from runwire.adapters.writing.think import Think
-from runwire.adapters.writing.writer import MANY_BLOCKS, MAX_BLOCKS
+from runwire.adapters.writing.writer import MANY_BLOCKS, MAX_BLOCK, MAX_BLOCKS
 from runwire_schemas.raw import Failure
 
 TEXT: Final = "text"
@@ -149,5 +149,7 @@ class Prose:
             self._reasoning = block
         if said.signature:
             self._call.sign(said.signature)
-        if said.redacted:
+        if len(said.redacted) > MAX_BLOCK:
+            self._call.beside("raw", {"redacted": quote(said.redacted)})
+        elif said.redacted:
             self._call.hide(said.redacted)

@@ -44,7 +44,7 @@ class Tools:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._open: dict[str, _Tool] = {}
-        self._written: dict[str, str] = {}  # ids that were changed, since the response left them out or used them twice
+        self._written: dict[str, str] = {}  # ids that were changed: left out, used twice, or only numbers
 
     def start(self, part: Members) -> None:
         """`tool-input-start`. A second one for a call that has no input yet repeats the first."""
@@ -97,7 +97,7 @@ class Tools:
         tool = self._open.get(identity)
         if tool is not None:
             self._end(identity, tool)
-        written = self._written.get(identity, identity)
+        written = self._written.get(identity) or self._call.qualified(identity)
         content = compact(part.get("result", NULL))
         if flag_of(part, "preliminary"):
             self._call.beside("raw", {"toolCallId": quote(written), "preliminaryResult": content})
@@ -122,7 +122,7 @@ class Tools:
         if len(self._open) >= MAX_OPEN_TOOLS:
             self._call.fail(Failure(message="the response has too many open tool calls", code="too-many-blocks"))
         executed = flag_of(part, "providerExecuted")
-        tool = _Tool(self._call.open_tool(identity, name, executed=executed), name)
+        tool = _Tool(self._call.open_tool(self._call.qualified(identity), name, executed=executed), name)
         self._open[identity] = tool
         if tool.block.id == identity:
             self._written.pop(identity, None)

@@ -5,6 +5,7 @@ a block's end repeats exactly what its deltas said, usage comes once and before 
 once and last, and no chunk is larger than a raw chunk may be.
 """
 
+import re
 from typing import Final, Literal
 
 import msgspec
@@ -22,6 +23,9 @@ MAX_CODE: Final = 256
 MAX_FACTS: Final = 64
 # Arguments may wait 64 KiB for their call's name.
 MAX_NAMELESS: Final = 48 * 1024
+
+# Ids of tool calls that say no more than which call of the response it is.
+_NUMBERED: Final = re.compile(r"(?:call|tool|function|fc)?[_-]?[0-9]{1,4}")
 
 StopKind = Literal["stop", "tool_calls", "max_tokens", "content_filter"]
 FailedKind = Literal["error", "aborted"]
@@ -101,7 +105,7 @@ class Call(Writer):
         return self._thinking is not None and self._thinking.signature != ""
 
     def note_text(self, gemini: bytes) -> None:
-        """Gemini's metadata of the text that is open, or of an empty one: compact JSON, on an empty delta of its own."""
+        """Gemini's metadata of the text that is open, or of an empty one: compact JSON, on a delta of its own."""
         self._note(self._text or self.open_text(), gemini)
 
     def note_thinking(self, gemini: bytes) -> None:
@@ -191,6 +195,14 @@ class Call(Writer):
             arguments = quote(unsent.decode())[1:-1]
         head = b'{"kind":"tool_use","id":%s,"name":%s' % (quote(block.id), quote(block.name))
         self.end(block, b'%s,"arguments":"%s"%s}' % (head, arguments, block.executed))
+
+    def qualified(self, identity: str) -> str:
+        """An id that is unique in a run: one that is only a number, as some providers count anew in every response,
+        gets the response's id before it.
+        """
+        if not self.response_id or _NUMBERED.fullmatch(identity) is None:
+            return identity
+        return f"{self.response_id}:{identity}"
 
     def _made(self, index: int) -> str:
         return f"generated-{self.response_id}-{index}" if self.response_id else f"generated-{index}"
