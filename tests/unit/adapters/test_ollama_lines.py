@@ -144,6 +144,12 @@ def test_think_tags_are_reasoning_for_models_that_are_known() -> None:
     assert Seen(run(adapter("ollama", think=False), _body(*known, _done()))).text == "<think>hm</think>Yes"
 
 
+def test_a_model_may_be_named_after_an_empty_line() -> None:
+    lines = [{"message": {"content": ""}}, _line({"content": "<think>hm</think>Yes"}, model="qwq"), _done()]
+
+    assert _ollama(*lines).text == "Yes"
+
+
 def test_what_was_held_back_is_not_lost() -> None:
     held = {**_line({"content": "<thi"}), "model": "qwq"}
     call = {**_line({"content": "", "tool_calls": [_tool({})]}), "model": "qwq"}

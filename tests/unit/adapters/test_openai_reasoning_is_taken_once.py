@@ -158,6 +158,8 @@ def test_tags_inside_reasoning_of_its_own_are_dropped_wherever_a_line_begins(siz
 
     assert seen.reasoning == "\nI search <b>, or <think>?\n\n<tool>\nsearch(x)\n</tool>\n Found </thin.\n"
     assert seen.text == "Yes <think>."
+    facts = seen.beside("response-metadata")[-1]["providerMetadata"]["openai-chat"]
+    assert facts["thinkTags"] == ["<think>", "</think>"]
 
 
 def test_talk_about_tags_in_reasoning_is_kept() -> None:
@@ -203,3 +205,47 @@ def test_the_option_is_one_of_the_registry() -> None:
     assert Seen(run(adapter("openai-chat", think=True), body)).reasoning != ""
     assert Seen(run(adapter("openai-chat", think=False), body)).reasoning == ""
     assert Seen(run(adapter("anthropic", think=True), body)).reasoning == ""
+
+
+# What is held back, and when
+
+
+KINDS = ["text", "thinking"]
+
+
+def _qwq(*deltas: Json, **more: object) -> Seen:
+    return openai(*({**chunk(delta), "model": "qwq", **more} for delta in deltas), chunk(None, "stop"))
+
+
+def test_only_what_may_be_a_tag_is_held_back() -> None:
+    for text, held in (("Hello", False), ("\n Hello", False), ("<think>Hello", False), ("<thi", True), ("\n", True)):
+        wire = OpenAIChat(think=True)
+        assert (Seen(wire.feed(sse(chunk({"content": text}), done=False))).kinds == []) is held
+
+
+@pytest.mark.parametrize(
+    ("deltas", "kinds", "text", "reasoning"),
+    [
+        ([{"reasoning": "hm <"}, {"content": "x"}], ["thinking", "text"], "x", "hm <"),
+        ([{"content": "<"}, {"reasoning": "r"}], KINDS, "<", "r"),
+        ([{"reasoning": "<think>"}, {"content": "x"}], ["text"], "x", ""),
+        ([{"content": "<t"}, {"reasoning": "r"}, {"content": "<think>x"}], [*KINDS, "text"], "<t<think>x", "r"),
+        ([{"content": "\n"}, {"reasoning": "r"}, {"content": "<think>s</think>x"}], [*KINDS, "text"], "\nx", "rs"),
+    ],
+)  # fmt: skip
+def test_what_was_held_back_keeps_its_place(deltas: list[Json], kinds: list[str], text: str, reasoning: str) -> None:
+    seen = _qwq(*deltas)
+
+    assert (seen.kinds, seen.text, seen.reasoning) == (kinds, text, reasoning)
+
+
+def test_servers_without_ids_name_their_model_on_each_chunk() -> None:
+    seen = _qwq({"content": "<think>a"}, {"content": "b"}, {"content": "</think>c"}, id="")
+
+    assert (seen.reasoning, seen.text) == ("ab", "c")
+
+
+def test_a_model_that_is_named_after_reasoning_changes_nothing() -> None:
+    nameless = {**chunk({"reasoning": "a"}), "model": "", "id": ""}
+
+    assert openai(nameless, {**chunk({"content": "<think>b"}), "model": "qwq"}, chunk(None, "stop")).text == "<think>b"
