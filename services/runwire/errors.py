@@ -12,6 +12,7 @@ RunwireError
 │   ├── WireMismatch
 │   └── LibraryMismatch
 ├── DeploymentMissing           nothing was ever started under this prefix
+├── ExtraMissing                a package is needed that only an extra installs
 ├── LinkLost                    the connection broke; whether the command ran is unknown
 ├── PublishError                raised to who publishes
 │   ├── IdentityIncomplete
@@ -47,6 +48,7 @@ __all__ = [
     "CursorInvalid",
     "DeploymentMissing",
     "EvictionEnabled",
+    "ExtraMissing",
     "IdentityIncomplete",
     "LibraryMismatch",
     "LinkLost",
@@ -145,6 +147,12 @@ class DeploymentMissing(RunwireError):
     """Nothing was ever started under this prefix. Start `runwire up` or `runwire enforcer`, or check url and prefix."""
 
     code: ClassVar[str] = "deployment-missing"
+
+
+class ExtraMissing(RunwireError):
+    """Something is needed that is not installed. The text says which extra of runwire brings it."""
+
+    code: ClassVar[str] = "extra-missing"
 
 
 class LinkLost(RunwireError):

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 from runwire.adapters.framing.sse import WireEvent
 from runwire_schemas.record import UsageRule
 
-Framing = Literal["sse", "ndjson", "json"]
+Framing = Literal["sse", "ndjson", "json", "eventstream"]
 
 # One event holds at most this many bytes: enough for an image of several megabytes in base64, little enough that a
 # body without line ends cannot eat the memory of its reader. Agent chunks have the same limit further on.

@@ -24,6 +24,28 @@ STATUS_OF: Final = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
+# What Bedrock raises, in a stream with a small first letter: the statuses of its service model. The last three are
+# AWS's own words for any service.
+AWS_STATUS: Final = {
+    "AccessDeniedException": 403,
+    "ConflictException": 400,
+    "InternalServerException": 500,
+    "ModelErrorException": 424,
+    "ModelNotReadyException": 429,
+    "ModelStreamErrorException": 424,
+    "ModelTimeoutException": 408,
+    "ResourceNotFoundException": 404,
+    "ServiceQuotaExceededException": 400,
+    "ServiceUnavailableException": 503,
+    "ThrottlingException": 429,
+    "ValidationException": 400,
+    "ExpiredTokenException": 403,
+    "InternalFailure": 500,
+    "UnrecognizedClientException": 403,
+}
+# "An error occurred while streaming the response. Retry your request."
+_AWS_RETRYABLE: Final = frozenset({"ModelStreamErrorException"})
+_AWS_HELD: Final = frozenset({"message", "Message", "Code", "__type", "p"})
 # Quotas do not come back by asking again, although they share their status with rate limits.
 _NOT_RETRYABLE: Final = frozenset({"insufficient_quota", "billing_error"})
 # What a failure holds, or only repeats.
@@ -49,6 +71,9 @@ def undecodable(data: bytes) -> Failure:
 
 def failure_in(top: dict[str, msgspec.Raw]) -> Failure | None:
     """The failure that this event reports, if it reports one: `error` in it, or the event itself is one."""
+    raised = _raised_in(top)
+    if raised is not None:
+        return _raised(*raised)
     error = top.get("error")
     if error is not None and bytes(error) not in (b"null", b"false", b'""', b"{}"):
         return failure_of(error, top)
@@ -58,6 +83,26 @@ def failure_in(top: dict[str, msgspec.Raw]) -> Failure | None:
     if "choices" not in top and ("detail" in top or said):
         return _from_fields(top, {})
     return None
+
+
+def raised_in(top: dict[str, msgspec.Raw]) -> Failure | None:
+    """The exception of an AWS service that this event is: `{"throttlingException": {"message": …}}`, as in a stream of
+    events; `{"Error": {"Code": …, "Message": …}}`, the `response` of botocore's EventStreamError; or an error body with
+    `__type`.
+    """
+    raised = _raised_in(top)
+    return None if raised is None else _raised(*raised)
+
+
+def details_in(top: dict[str, msgspec.Raw]) -> bytes | None:
+    """The whole error, or exception, that an event reports, if it says more than a failure can hold, else None."""
+    raised = _raised_in(top)
+    if raised is None:
+        return rest_of(top.get("error"))
+    name, fields = raised
+    if not {key for key, value in fields.items() if present(value)} - _AWS_HELD:
+        return None
+    return b"{%s:%s}" % (quote(name), compact(msgspec.json.encode(fields)))
 
 
 def rest_of(error: msgspec.Raw | None) -> bytes | None:
@@ -78,6 +123,29 @@ def failure_of(error: msgspec.Raw | bytes, around: dict[str, msgspec.Raw] | None
         words = compact(error).decode()
     outer = {key: value for key, value in around.items() if key in (*_STATUS_FIELDS, *_CODE_FIELDS, "message")}
     return _from_fields({**outer, "message": msgspec.Raw(quote(words))}, {})
+
+
+def _raised_in(top: dict[str, msgspec.Raw]) -> tuple[str, dict[str, msgspec.Raw]] | None:
+    """The exception's name and members."""
+    for name, raw in top.items():
+        if name.endswith("Exception") and (fields := fields_of(raw)) is not None:
+            return name, fields
+    error = fields_of(top["Error"]) if "Error" in top else None
+    if error is not None and (code := text_of(error.get("Code"))):
+        return code, error
+    kind = text_of(top.get("__type"))
+    # `com.amazon.coral.service#AccessDeniedException:http://…` in older services.
+    return (kind.rpartition("#")[2].partition(":")[0], top) if kind else None
+
+
+def _raised(name: str, fields: dict[str, msgspec.Raw]) -> Failure:
+    kind = name[:1].upper() + name[1:]
+    status = AWS_STATUS.get(kind)
+    # A server behind Bedrock may have failed with a status of its own.
+    statuses = {status, integer_of(fields.get("originalStatusCode"))}
+    retryable = kind in _AWS_RETRYABLE or not RETRYABLE_STATUS.isdisjoint(statuses)
+    message = next((text for key in ("message", "Message") if (text := text_of(fields.get(key)))), name)
+    return Failure(message=message, code=name, status=status, retryable=None if status is None else retryable)
 
 
 def _from_fields(fields: dict[str, msgspec.Raw], around: dict[str, msgspec.Raw]) -> Failure:

@@ -10,6 +10,7 @@ from runwire.adapters.ai_sdk.parts import AiSdk
 from runwire.adapters.anthropic.messages import Anthropic
 from runwire.adapters.auto import Auto, Reads
 from runwire.adapters.base import Adapter, Emitted, EventAdapter, Framing
+from runwire.adapters.bedrock_converse.converse import BedrockConverse
 from runwire.adapters.cohere_v2.chat import CohereV2
 from runwire.adapters.ollama.lines import Ollama
 from runwire.adapters.openai_chat.chat import OpenAIChat
@@ -33,6 +34,7 @@ _ADAPTERS: Final[dict[str, Callable[[int, Framing | None], EventAdapter]]] = {
     "cohere-v2": CohereV2,
     "ollama": Ollama,
     "ai-sdk": AiSdk,
+    "bedrock-converse": BedrockConverse,
 }
 # Protocols whose models may write `<think>` tags into their text.
 _THINKING: Final[dict[str, Thinking]] = {

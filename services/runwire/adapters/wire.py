@@ -7,6 +7,7 @@ import msgspec
 
 from runwire.adapters.base import MAX_CHOICES, MAX_EVENT, Emitted, Framing, Next
 from runwire.adapters.failures import cut_off, undecodable
+from runwire.adapters.framing.eventstream import ENVELOPE, opened
 from runwire.adapters.framing.framed import Framed
 from runwire.adapters.framing.sse import DONE, WireEvent
 from runwire.adapters.framing.values import TooLarge
@@ -83,6 +84,11 @@ class WireAdapter(ABC):
         for name, data in events:
             if call.finished:
                 return
+            # Bedrock's envelope around an event of the model's own protocol, as its SDKs hand it out.
+            inner = opened(data) if data.startswith(ENVELOPE) else None
+            if inner is not None:
+                self._events([WireEvent(name, one) for one in inner])
+                continue
             try:
                 self._read(name, data)
             except (msgspec.DecodeError, RecursionError):

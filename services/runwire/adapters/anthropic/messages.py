@@ -19,7 +19,7 @@ from runwire.adapters.anthropic.wire import (
     usage_in,
 )
 from runwire.adapters.base import MAX_EVENT, Framing
-from runwire.adapters.failures import cut_off, failure_of, rest_of
+from runwire.adapters.failures import cut_off, details_in, failure_of, raised_in
 from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, text_of
 from runwire.adapters.wire import WireAdapter
 from runwire.adapters.writing.call import StopKind
@@ -40,6 +40,7 @@ STOP: Final[dict[str, StopKind]] = {
 _PASSED_OVER: Final = frozenset({"text", "thinking", "citation", "signature", "input_json", "compaction", "ping"})
 # Members of a message and its delta that are read, or say nothing. All others are facts about the response.
 _READ: Final = frozenset({"type", "id", "model", "role", "content", "stop_reason", "usage", "delta", "message", "p"})
+_BEDROCK: Final = "amazon-bedrock-"
 _SURE: Final = 2**53
 _MANY: Final = 64
 _NULL: Final = msgspec.Raw(b"null")
@@ -93,10 +94,14 @@ class Anthropic(WireAdapter):
                 self._call.beside("raw", {"value": compact(data)})
             return
         kind = text_of(top.get("type")) or name
+        for fact in top:
+            # Bedrock says in any event what its guardrail did.
+            if fact.startswith(_BEDROCK):
+                self._call.remember(fact, compact(top[fact]))
         handle = self._handlers.get(kind)
         if handle is not None:
             handle(top)
-        elif kind == "error" or present(top.get("error")):
+        elif kind == "error" or present(top.get("error")) or raised_in(top) is not None:
             self._error(top, data)
         elif kind not in _PASSED_OVER:
             self._call.beside("raw", {"event": compact(data)})
@@ -166,10 +171,10 @@ class Anthropic(WireAdapter):
 
     def _error(self, top: Members, data: bytes) -> None:
         error = top.get("error")
-        rest = rest_of(error)
+        rest = details_in(top)
         if rest is not None:
             self._call.beside("raw", {"error": rest})
-        self._call.fail(failure_of(data if error is None else error, top))
+        self._call.fail(raised_in(top) or failure_of(data if error is None else error, top))
 
     def _end_of_body(self) -> None:
         self._call.fail(cut_off("it ended without message_stop"), "aborted", self._reason)

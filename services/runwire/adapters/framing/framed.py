@@ -1,8 +1,9 @@
-"""Bytes to events, whatever the body is framed as: server-sent events, NDJSON, or JSON values."""
+"""Bytes to events, whatever the body is framed as: server-sent events, NDJSON, JSON values, or AWS's binary frames."""
 
 from typing import Final, assert_never
 
 from runwire.adapters.base import Framing
+from runwire.adapters.framing.eventstream import FIRST, EventstreamFramer
 from runwire.adapters.framing.sse import SseFramer, WireEvent
 from runwire.adapters.framing.values import TooLarge, ValueFramer
 
@@ -56,7 +57,7 @@ class JsonFramer:
         events.extend(WireEvent("", value) for value in values)
 
 
-Framer = SseFramer | NdjsonFramer | JsonFramer
+Framer = SseFramer | NdjsonFramer | JsonFramer | EventstreamFramer
 
 
 def framer(framing: Framing, limit: int) -> Framer:
@@ -68,15 +69,19 @@ def framer(framing: Framing, limit: int) -> Framer:
             return NdjsonFramer(limit)
         case "json":
             return JsonFramer(limit)
+        case "eventstream":
+            return EventstreamFramer(limit)
         case _:
             assert_never(framing)
 
 
 def guess(head: bytes, *, over: bool) -> Framing | None:
-    """The framing by the first byte that is not blank; None while it cannot be told yet.
+    """The framing by the first byte that is not blank; None while it cannot be told yet. Binary frames begin with NUL.
 
     `{` is NDJSON if its first line is whole, else JSON over several lines, as error bodies are. `over`: no more comes.
     """
+    if head.startswith(FIRST):
+        return "eventstream"
     text = head.removeprefix(_BOM).lstrip(_BLANK)
     if not text:
         return "sse" if over else None

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from runwire.adapters.base import MAX_EVENT, Framing
-from runwire.adapters.failures import cut_off, failure_in, failure_of, rest_of
+from runwire.adapters.failures import cut_off, details_in, failure_in, failure_of
 from runwire.adapters.opaque import compact, fields_of, integer_of, present
 from runwire.adapters.openai_chat.beside import Beside
 from runwire.adapters.openai_chat.content import Content
@@ -88,7 +88,7 @@ class OpenAIChat(WireAdapter):
             return
         # What lies beside the choices of an error is the error itself.
         self._beside.extras([extra for extra in read.extras if extra.choice is not None], self._content.flush)
-        rest = rest_of(top.get("error"))
+        rest = details_in(top)
         if rest is not None:
             self._call.beside("raw", {"error": rest})
         self._fail("error", failure)

@@ -10,6 +10,7 @@ from runwire.adapters.writing.call import Call
 # URLs that are remembered, so that a list which every chunk repeats gives each source once.
 _REMEMBERED: Final = 1024
 _WEB: Final = ("url", "source", "link")
+_URLS: Final = ("https://", "http://")
 
 
 class Sources:
@@ -44,6 +45,16 @@ class Sources:
         else:
             title = text_of(members.get("document_title")) or text_of(members.get("title")) or ""
             self._source("document", title, {}, raw)
+
+    def placed(self, raw: msgspec.Raw) -> None:
+        """A citation of Bedrock's Converse: what was cited, and where it stands in a document or on the web."""
+        members = fields_of(raw) or {}
+        location = fields_of(members["location"]) if "location" in members else None
+        web = fields_of(location["web"]) if location and "web" in location else None
+        source = text_of(members.get("source")) or ""
+        url = text_of((web or {}).get("url")) or (source if source.startswith(_URLS) else "")
+        title = text_of(members.get("title")) or (source if source != url else "")
+        self._source("url" if url else "document", title, {"url": url} if url else {}, raw)
 
     def grounded(self, raw: msgspec.Raw) -> None:
         """A citation of Cohere: what the answer says, and the documents and tool results that say so, one by one."""
