@@ -1,42 +1,25 @@
 """The enforcer as a FastStream application: wiring only. The partition runtime reads the records (docs/decisions)."""
 
 import asyncio
-import contextlib
-import gc
-import json as json_text
-import signal
-import socket
-import sys
-from collections.abc import AsyncGenerator, Generator
-from typing import Any, Final, NamedTuple
 
-import uvicorn
-from faststream.asgi import AsgiFastStream, AsgiResponse, AsyncAPIRoute, get
+from faststream.asgi import AsgiFastStream, AsyncAPIRoute
 from faststream.redis import RedisBroker
 from faststream.specification import AsyncAPI
 
 from runwire.broker.runtime import Node
-from runwire.enforcer import health
 from runwire.enforcer.events import EventPublisher, Outbox
 from runwire.enforcer.handler import RunHandler
 from runwire.enforcer.keeping import Keeping
 from runwire.enforcer.limits import limits_of
-from runwire.enforcer.telemetry import Metrics, Telemetry, make_logger
+from runwire.enforcer.telemetry import Metrics, Telemetry
 from runwire.enforcer.timeouts import Timeouts
+from runwire.service.process import Service, routes, serve, working
+from runwire.service.telemetry import make_logger
 from runwire.settings import Settings
 from runwire_schemas.keys import Keys
 
-JSON: Final = {"Content-Type": "application/json"}
 
-
-class Enforcer(NamedTuple):
-    """The application and the node that works inside its lifespan."""
-
-    app: AsgiFastStream
-    node: Node
-
-
-def build(settings: Settings) -> Enforcer:
+def build(settings: Settings) -> Service:
     """Put the parts together; nothing is started and nothing connected."""
     metrics = Metrics()
     log = make_logger(settings.log_level)
@@ -53,56 +36,15 @@ def build(settings: Settings) -> Enforcer:
     chores = (Timeouts(handler), Keeping(handler), outbox)
     node = Node(settings, handler, chores=chores, observer=telemetry)
 
-    @contextlib.asynccontextmanager
-    async def lifespan() -> AsyncGenerator[None]:
-        try:
-            await node.start()
-            yield
-        finally:
-            await node.drain()
-
     app = AsgiFastStream(
         broker,
         logger=None,
-        lifespan=lifespan,
+        lifespan=lambda: working(node),
         specification=AsyncAPI(title="Runwire enforcer", version="1", description="Run events, at least once."),
-        asgi_routes=_routes(node, handler, metrics),
+        asgi_routes=routes(node, lambda: metrics.render(node.status(), handler.cached_runs)),
         asyncapi_path=AsyncAPIRoute("/asyncapi", try_it_out_path=None),
     )
-    return Enforcer(app, node)
-
-
-def _routes(node: Node, handler: RunHandler, metrics: Metrics) -> list[tuple[str, Any]]:
-    @get
-    async def livez(_scope: Any) -> AsgiResponse:
-        """Alive: the loop turns."""
-        state = health.live(node.status())
-        body = {"live": state.ok, "reasons": state.reasons}
-        return AsgiResponse(json_text.dumps(body).encode(), 200 if state.ok else 503, JSON)
-
-    @get
-    async def readyz(_scope: Any) -> AsgiResponse:
-        """Doing its work: leases, lag, halted partitions; 503 says why not."""
-        status = node.status()
-        state = health.ready(status, draining=node.draining)
-        body = health.report(status, state)
-        return AsgiResponse(json_text.dumps(body).encode(), 200 if state.ok else 503, JSON)
-
-    @get
-    async def prometheus(_scope: Any) -> AsgiResponse:
-        """Metrics in Prometheus' text format."""
-        body = metrics.render(node.status(), handler.cached_runs)
-        return AsgiResponse(body, 200, {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
-
-    return [("/livez", livez), ("/readyz", readyz), ("/metrics", prometheus)]
-
-
-class _Web(uvicorn.Server):
-    """uvicorn without its own signal handling: the drain comes first, then the probes end."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
+    return Service("enforcer", app, node)
 
 
 def run(settings: Settings, health_port: int | None = None, *, json: bool = False, host: str = "127.0.0.1") -> None:
@@ -110,75 +52,4 @@ def run(settings: Settings, health_port: int | None = None, *, json: bool = Fals
 
     One line on stdout says when the process has joined. Raises ServerUnfit and LinkLost before that.
     """
-    # Entries of a read are many small lists without cycles: at the usual 700, looking at them took 12 % of the time.
-    gc.set_threshold(50_000, 20, 100)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner, contextlib.suppress(asyncio.CancelledError):
-        runner.run(_run(settings, health_port, json=json, host=host))
-
-
-async def _run(settings: Settings, health_port: int | None, *, json: bool, host: str) -> None:
-    stop = asyncio.Event()
-    started = _on_signals(stop)
-    enforcer = build(settings)
-    async with _probes(enforcer.app, health_port, host) as port, enforcer.app.start_lifespan_context():
-        started.set()
-        _announce(enforcer.node, port, json=json)
-        ended = asyncio.create_task(enforcer.node.wait())
-        stopped = asyncio.create_task(stop.wait())
-        await asyncio.wait((ended, stopped), return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if ended.done():
-            await ended
-        ended.cancel()
-
-
-def _on_signals(stop: asyncio.Event) -> asyncio.Event:
-    """SIGTERM and SIGINT ask for the drain; until the returned event says that the start is complete, for the end."""
-    loop, main, started = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
-
-    def end() -> None:
-        # Once: a second signal must not cut short the drain that the first one asked for.
-        if not started.is_set() and not stop.is_set() and main is not None:
-            main.cancel()
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end)
-    return started
-
-
-@contextlib.asynccontextmanager
-async def _probes(app: AsgiFastStream, port: int | None, host: str) -> AsyncGenerator[int | None]:
-    """Serve the application's routes while the node starts, works and drains."""
-    if port is None:
-        yield None
-        return
-    listener = socket.create_server((host, port))
-    server = _Web(uvicorn.Config(app, lifespan="off", log_level="warning", access_log=False))
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        server.should_exit = True
-        await serving
-        listener.close()
-
-
-def _announce(node: Node, port: int | None, *, json: bool) -> None:
-    held = node.status().held
-    if json:
-        line = json_text.dumps({"event": "ready", "name": node.name, "partitions": held, "health_port": port})
-    else:
-        probes = "" if port is None else f", health on port {port}"
-        line = f"enforcer {node.name} is ready: {len(held)} partitions{probes}"
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def _loop_factory() -> Any:
-    """The loop of uvloop where there is one: a third less CPU per read and commit."""
-    try:
-        import uvloop  # noqa: PLC0415 - optional on platforms that it does not support
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
+    serve(lambda: build(settings), health_port, json=json, host=host)

@@ -4,7 +4,7 @@ At least once: an entry leaves the outbox after its event is in the events strea
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, ClassVar, Final, Protocol, cast
 
@@ -50,10 +50,23 @@ class EventPublisher:
 
 
 def event_schema() -> dict[str, Any]:
-    """JSON Schema of what the events stream carries."""
+    """JSON Schema of what the events stream carries. What events share is written out: nothing can refer here."""
     events = (RunOpened, RunEnded, RunViolated)
-    _, components = msgspec.json.schema_components(events, ref_template="#/{name}")
-    return {"oneOf": [{"title": name, **schema} for name, schema in components.items()]}
+    _, components = msgspec.json.schema_components(events, ref_template="{name}")
+    names = [event.__name__ for event in events]
+    return {"oneOf": [{"title": name, **_written_out(components[name], components)} for name in names]}
+
+
+def _written_out(schema: Any, parts: Mapping[str, Any]) -> Any:
+    match schema:
+        case {"$ref": str(name)}:
+            return _written_out(parts[name], parts)
+        case dict():
+            return {key: _written_out(value, parts) for key, value in cast("dict[str, Any]", schema).items()}
+        case [*values]:
+            return [_written_out(value, parts) for value in values]
+        case _:
+            return schema
 
 
 class Outbox:

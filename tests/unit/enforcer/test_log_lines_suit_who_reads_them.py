@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from runwire.enforcer.telemetry import make_logger
+from runwire.service.telemetry import make_logger
 
 
 def written_to(monkeypatch: pytest.MonkeyPatch, target: int, read: Callable[[], bytes]) -> str:

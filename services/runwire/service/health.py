@@ -1,4 +1,4 @@
-"""Whether an enforcer lives and whether it does its work: judged from the node's status, not from a PING."""
+"""Whether a node lives and whether it does its work: judged from its own status, not from a PING."""
 
 from typing import Any, Final
 

@@ -1,0 +1,1 @@
+"""What every node that runs as a process has in common: probes, signals, log lines and metrics."""
