@@ -248,8 +248,8 @@ class AiSdk(WireAdapter):
         self._call.fail(failure, kind, raw)
 
     def _open_step(self) -> None:
-        """A response without any content says in its metadata why: a prompt that was blocked, for example."""
-        if self._beside.facts and not self._call.opened:
+        """A response without content or usage says in its metadata why: a prompt that was blocked, for example."""
+        if self._beside.facts and not self._call.opened and self._call.usage is None:
             self._call.begin()
 
 

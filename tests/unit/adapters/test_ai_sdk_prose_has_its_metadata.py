@@ -1,0 +1,248 @@
+"""Text and reasoning parts of the AI SDK: blocks by id, signatures where they belong, and nothing lost beside them."""
+
+import pytest
+
+from conformance.recorded import Seen, decode_raw
+from runwire.adapters import adapter
+from runwire.adapters.writing.writer import MAX_BLOCK
+from runwire_schemas.raw import BlockEnd, TextBlock, TextDelta, ThinkingDelta
+from unit.adapters.saying import Json, run
+from unit.adapters.sdk_parts import beside, body, part, said, text, v2, v3
+
+
+def blocks(*parts: Json) -> list[str]:
+    """The text blocks in their order."""
+    emitted = run(adapter("ai-sdk"), body(*parts))
+    chunks = [decode_raw(one.body) for one in emitted if one.kind == "provider"]
+    return [one.block.text for one in chunks if isinstance(one, BlockEnd) and isinstance(one.block, TextBlock)]
+
+
+def notes(*parts: Json) -> list[tuple[str, str, bytes]]:
+    """The deltas with Gemini's metadata: kind, text, metadata."""
+    emitted = run(adapter("ai-sdk"), body(*parts))
+    chunks = [decode_raw(one.body) for one in emitted if one.kind == "provider"]
+    deltas = [one for one in chunks if isinstance(one, TextDelta | ThinkingDelta) and one.gemini]
+    return [(type(one).__name__, one.text, bytes(one.gemini)) for one in deltas if not isinstance(one.gemini, type)]
+
+
+def test_text_and_reasoning() -> None:
+    seen = said(
+        part("stream-start", warnings=[]),
+        part("reasoning-start", "0"),
+        part("reasoning-delta", "0", delta="hm"),
+        part("reasoning-end", "0"),
+        *text("1", "Hel", "lo"),
+        v2(),
+    )
+
+    assert (seen.text, seen.reasoning, seen.kinds) == ("Hello", "hm", ["thinking", "text"])
+
+
+def test_each_id_is_a_block_of_its_own() -> None:
+    assert blocks(*text("0", "a"), *text("1", "b"), v2()) == ["a", "b"]
+    assert blocks(part("text-delta", "0", delta="a"), part("text-delta", "1", delta="b"), v2()) == ["a", "b"]
+    assert blocks(*text("0", "a"), *text("0", "b"), v2()) == ["a", "b"]
+    # A second start under an id that is open begins anew.
+    assert blocks(part("text-start", "0"), part("text-delta", "0", delta="a"), *text("0", "b"), v2()) == ["a", "b"]
+
+
+def test_text_and_reasoning_may_have_the_same_id() -> None:
+    seen = said(
+        part("text-start", "0"),
+        part("reasoning-start", "0"),
+        part("text-delta", "0", delta="a"),
+        part("reasoning-delta", "0", delta="r"),
+        part("reasoning-end", "0"),
+        part("text-delta", "0", delta="b"),
+        part("text-end", "0"),
+        v2(),
+    )
+
+    assert (seen.text, seen.reasoning) == ("ab", "r")
+
+
+def test_blocks_may_interleave_more_often_than_there_are_blocks() -> None:
+    deltas = [part("text-delta", str(n % 2), delta="ab"[n % 2]) for n in range(3000)]
+
+    seen = said(part("text-start", "0"), part("text-start", "1"), *deltas, v2())
+
+    assert (seen.text, seen.finish) == ("ab" * 1500, "stop")
+
+
+def test_more_open_blocks_than_a_call_may_have_end_it() -> None:
+    seen = said(*(part("text-start", str(n)) for n in range(1100)), v2())
+
+    assert (seen.finish, "too many open blocks" in seen.failure) == ("error", True)
+
+
+def test_a_block_without_text_is_none() -> None:
+    assert said(part("text-start", "0"), part("text-delta", "0", delta=""), *text("1"), v2()).kinds == []
+
+
+def test_earlier_names_of_a_delta_are_read() -> None:
+    seen = said(part("text-delta", "0", textDelta="a"), part("text-delta", "0", text="b"), v2())
+
+    assert seen.text == "ab"
+
+
+def test_a_delta_with_more_in_it_keeps_it() -> None:
+    seen = said(part("text-delta", "0", delta="a", logprobs=[1]), part("reasoning-end", "9", more=2), v2())
+
+    assert seen.text == "a"
+    assert beside(seen, "part") == [
+        {"type": "text-delta", "id": "0", "logprobs": [1]},
+        {"type": "reasoning-end", "id": "9", "more": 2},
+    ]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        # Anthropic: in an empty delta before the end.
+        [part("reasoning-delta", "0", delta="", meta={"anthropic": {"signature": "sig"}}), part("reasoning-end", "0")],
+        # Bedrock and Gemini's Interactions: with the end.
+        [part("reasoning-end", "0", meta={"amazonBedrock": {"signature": "sig"}})],
+        [part("reasoning-delta", "0", delta="", meta={"google": {"signature": "sig"}})],
+    ],
+)
+def test_a_signature_signs_its_reasoning(parts: list[Json]) -> None:
+    seen = said(part("reasoning-start", "0"), part("reasoning-delta", "0", delta="hm"), *parts, v2())
+
+    assert [(block.text, block.signature) for block in seen.thinking] == [("hm", "sig")]
+    assert beside(seen, "providerMetadata") == []
+
+
+def test_a_signature_that_comes_after_other_text_is_kept() -> None:
+    seen = said(
+        part("reasoning-start", "0"),
+        part("reasoning-delta", "0", delta="hm"),
+        *text("1", "a"),
+        part("reasoning-end", "0", meta={"anthropic": {"signature": "sig"}}),
+        v2(),
+    )
+
+    assert [(block.text, block.signature) for block in seen.thinking] == [("hm", None), ("", "sig")]
+
+
+@pytest.mark.parametrize(
+    ("provider", "name"),
+    [("anthropic", "redactedData"), ("bedrock", "redactedContent"), ("openai", "reasoningEncryptedContent")],
+)
+def test_reasoning_that_only_the_provider_can_read(provider: str, name: str) -> None:
+    begun = {provider: {name: "half"}}
+    whole = {provider: {name: "secret", "itemId": "rs_1"}}
+
+    silent = said(part("reasoning-start", "0", meta=begun), part("reasoning-end", "0", meta=whole), v2())
+    spoken = said(part("reasoning-delta", "0", delta="hm"), part("reasoning-end", "0", meta=whole), v2())
+
+    assert [(block.text, block.redacted) for block in silent.thinking] == [("", "secret")]
+    assert [(block.text, block.redacted) for block in spoken.thinking] == [("hm", "secret")]
+    assert beside(silent, "providerMetadata") == [{provider: {"itemId": "rs_1"}}]
+
+
+def test_encrypted_reasoning_that_is_too_large_for_a_chunk_is_kept_beside() -> None:
+    secret = "x" * (MAX_BLOCK + 1)
+    seen = said(part("reasoning-start", "0", meta={"openai": {"reasoningEncryptedContent": secret}}), v2())
+
+    assert (beside(seen, "redacted"), seen.finish) == ([secret], "stop")
+
+
+def test_metadata_of_a_block_is_passed_on_once() -> None:
+    meta = {"openai": {"itemId": "msg_1", "phase": None}}
+    seen = said(
+        part("text-start", "0", meta=meta),
+        *(part("text-delta", "0", delta="a", meta=meta) for _ in range(5)),
+        part("text-end", "0", meta={"openai": {"annotations": [1]}, "other": "x"}),
+        v2(),
+    )
+
+    assert seen.text == "aaaaa"
+    assert [(one["block"], one["providerMetadata"]) for one in seen.beside("raw")] == [
+        ({"type": "text", "id": "0"}, {"openai": {"itemId": "msg_1", "annotations": [1]}, "other": {"": "x"}})
+    ]
+
+
+def test_metadata_is_bounded() -> None:
+    seen = said(part("text-delta", "0", delta="a", meta={"p": {str(n): n for n in range(1, 500)}}), v2())
+
+    assert [len(meta["p"]) for meta in beside(seen, "providerMetadata")] == [64]
+
+
+def test_metadata_of_a_block_that_was_cut_off_is_kept() -> None:
+    seen = said(part("text-start", "0", meta={"openai": {"itemId": "msg_1"}}), part("text-delta", "0", delta="a"))
+
+    assert seen.finish == "aborted"
+    assert beside(seen, "providerMetadata") == [{"openai": {"itemId": "msg_1"}}]
+
+
+@pytest.mark.parametrize(("kind", "delta"), [("text", "TextDelta"), ("reasoning", "ThinkingDelta")])
+def test_geminis_signature_goes_with_its_part(kind: str, delta: str) -> None:
+    meta = {"google": {"thoughtSignature": "s"}}
+    signed = notes(
+        part(f"{kind}-start", "0"),
+        part(f"{kind}-delta", "0", delta="a"),
+        part(f"{kind}-delta", "0", delta="", meta=meta),
+        part(f"{kind}-end", "0", meta=meta),
+        v2(),
+    )
+
+    assert signed == [(delta, "", b'{"thoughtSignature":"s"}')]
+
+
+def test_geminis_signature_of_a_block_that_is_not_the_last_written() -> None:
+    meta = {"vertex": {"thoughtSignature": "s"}}
+    parts = (part("text-delta", "0", delta="a"), *text("1", "b"), part("text-end", "0", meta=meta))
+    thoughts = (part("reasoning-start", "0"), *text("1", "b"), part("reasoning-end", "0", meta=meta))
+
+    assert notes(*parts, v2()) == [("TextDelta", "", b'{"thoughtSignature":"s"}')]
+    assert blocks(*parts, v2()) == ["a", "b", ""]
+    assert notes(*thoughts, v2()) == [("ThinkingDelta", "", b'{"thoughtSignature":"s"}')]
+
+
+def test_think_tags_are_reasoning_where_the_model_writes_them() -> None:
+    parts = text("0", "<thi", "nk>hm</think>", "yes")
+
+    known = said(part("response-metadata", id="r", modelId="deepseek-r1"), *parts, v3())
+    other = said(part("response-metadata", id="r", modelId="gpt"), *parts, v3())
+    asked = Seen(run(adapter("ai-sdk", think=True), body(*parts, v3())))
+
+    assert [(seen.text, seen.reasoning) for seen in (known, other, asked)] == [
+        ("yes", "hm"),
+        ("<think>hm</think>yes", ""),
+        ("yes", "hm"),
+    ]
+
+
+def test_what_is_held_back_for_a_tag_comes_before_what_follows() -> None:
+    begun = [part("response-metadata", modelId="qwq"), part("text-delta", "0", delta="<thi")]
+
+    for after in ([], [part("text-end", "0")], [part("tool-input-start", "t", toolName="f")]):
+        assert said(*begun, *after, v3()).text == "<thi"
+    assert said(*begun).text == "<thi"
+
+
+def test_a_citation_is_a_source() -> None:
+    document = {"source": {"type": "source", "sourceType": "document", "id": "0", "title": "D"}, "citedText": "x"}
+    page = {"source": {"type": "source", "sourceType": "url", "id": "0", "url": "http://u", "title": "P"}}
+    seen = said(
+        part("response-metadata", id="r", modelId="m"),
+        part("text-delta", "0", delta="a"),
+        part("text-end", "0", citations=[document, page]),
+        v3(),
+    )
+
+    assert seen.beside("source") == [
+        {
+            "id": "r:source:1",
+            "sourceType": "document",
+            "title": "D",
+            "providerMetadata": {"ai-sdk": document},
+        },
+        {
+            "id": "r:source:2",
+            "sourceType": "url",
+            "title": "P",
+            "url": "http://u",
+            "providerMetadata": {"ai-sdk": page},
+        },
+    ]
