@@ -136,6 +136,23 @@ def test_what_only_the_whole_message_says_is_not_lost() -> None:
     assert (seen.text, seen.reasoning, seen.tools) == ("Hello", "hm", [("c", "f", "{}")])
 
 
+@pytest.mark.parametrize(
+    ("delta", "member", "said"),
+    [
+        ({"content": "a"}, {"refusal": "b"}, ("a", "", 0)),
+        ({"reasoning": "r"}, {"refusal": "b"}, ("b", "r", 0)),
+        ({"content": "a"}, {"reasoning": "r"}, ("a", "r", 0)),
+        ({"reasoning": "r"}, {"reasoning": "r"}, ("", "r", 0)),
+        ({"content": "a"}, {"function_call": {"name": "f", "arguments": "{}"}}, ("a", "", 1)),
+        ({"function_call": {"name": "f", "arguments": "{}"}}, {"function_call": {"name": "f"}}, ("", "", 1)),
+    ],
+)
+def test_a_whole_message_adds_only_kinds_of_content(delta: Json, member: Json, said: tuple[str, str, int]) -> None:
+    seen = openai(chunk(delta), _bare(message={"role": "assistant", **member}, finish_reason="stop"))
+
+    assert (seen.text, seen.reasoning, len(seen.tools)) == said
+
+
 # Gemini's endpoint
 
 
@@ -174,6 +191,17 @@ def test_geminis_tags_are_text_where_nothing_is_marked() -> None:
     assert openai(_thought("<thought>a"), chunk({"content": "</thought>b"}), chunk({"content": "</thought>"})).text == (
         "b</thought>"
     )
+
+
+def test_geminis_tags_are_taken_out_once_and_are_facts() -> None:
+    seen = openai(_thought("<thought>a</thought>b"), chunk({"content": "</thought>c"}), END)
+    alone = openai(_thought("<thought>a"), chunk({"content": "</thought>"}), END)
+    none = openai(_thought("a"), chunk({"content": "b"}), END)
+
+    assert (seen.reasoning, seen.text) == ("a", "b</thought>c")
+    assert (alone.reasoning, alone.text) == ("a", "")
+    assert _facts(seen)["thinkTags"] == _facts(alone)["thinkTags"] == ["<thought>", "</thought>"]
+    assert "thinkTags" not in json.dumps(none.agent)
 
 
 def test_what_geminis_endpoint_held_back_is_not_lost() -> None:
