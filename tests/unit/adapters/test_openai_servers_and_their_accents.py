@@ -428,6 +428,15 @@ def test_xai_lists_its_citations_at_the_end() -> None:
     assert [one["url"] for one in seen.beside("source")] == ["https://a", "https://b"]
 
 
+@pytest.mark.parametrize("size", [10, 10_000])
+def test_what_repeats_is_kept_once_and_again_when_it_changes(size: int) -> None:
+    values = ["a" * size, "a" * size, "b" * size, "b" * size, "a" * size]
+
+    seen = openai(*(chunk({"content": "x"}, mood=value) for value in values), END)
+
+    assert [kept["chunk"]["mood"] for kept in _kept(seen)] == [values[0], values[2], values[4]]
+
+
 def test_citations_that_are_no_list_are_kept() -> None:
     assert _kept(openai(chunk({"content": "x"}, "stop", citations={"1": "https://a"}))) == [
         {"chunk": {"citations": {"1": "https://a"}}}

@@ -192,3 +192,9 @@ def test_more_calls_than_may_be_open_are_all_kept() -> None:
     events = [chunk(tool(f'{{"n":{i}}}', index=i, id=f"c{i}", name="f")) for i in range(300)]
 
     assert [call.id for call in openai(*events, chunk(None, "tool_calls")).tools] == [f"c{i}" for i in range(300)]
+
+
+def test_calls_that_are_only_announced_have_a_limit_too() -> None:
+    seen = openai(*(chunk(tool(index=n)) for n in range(1100)), chunk(None, "tool_calls"))
+
+    assert (seen.finish, seen.failure) == ("error", "the response announces more than 1024 tool calls")

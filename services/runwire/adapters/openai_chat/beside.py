@@ -1,6 +1,7 @@
 """What the OpenAI family sends beside text, reasoning and tool calls: kept as agent chunks or as metadata."""
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Final
 
 import msgspec
@@ -15,6 +16,8 @@ from runwire.adapters.writing.sources import Sources
 
 # How many kinds of metadata are remembered, so that what repeats on every chunk is passed on once.
 _REMEMBERED: Final = 64
+# A longer value is remembered by its digest: one event may hold megabytes.
+_LONG: Final = 4096
 _CITED: Final = frozenset({"citations", "search_results", "annotations", "web_search"})
 # Members of a delta that become blocks.
 _BLOCKS: Final = frozenset({"images", "executed_tools", "reasoning_encrypted"})
@@ -66,10 +69,11 @@ class Beside:
 
     def repeated(self, level: str, name: str, raw: bytes) -> None:
         """Passed on only when it changes: many servers repeat such members on every chunk."""
-        if self._remembered.get(name) == raw:
+        mark = raw if len(raw) <= _LONG else blake2b(raw).digest()
+        if self._remembered.get(name) == mark:
             return
         if name in self._remembered or len(self._remembered) < _REMEMBERED:
-            self._remembered[name] = raw
+            self._remembered[name] = mark
         if present(msgspec.Raw(raw)):
             self._call.beside("raw", {level: b"{%s:%s}" % (quote(name), compact(raw))})
 

@@ -1,7 +1,7 @@
 """Tools that Groq's compound systems run themselves: `executed_tools` in a delta."""
 
+from hashlib import blake2b
 from typing import Final
-from zlib import crc32
 
 import msgspec
 
@@ -19,7 +19,7 @@ class Executed:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._ids: dict[int, str] = {}  # as many as a call may have blocks
-        self._results: dict[int, int] = {}  # what an index had for a result, by its CRC-32
+        self._results: dict[int, bytes] = {}  # the digest of what an index had for a result
 
     def feed(self, raw: bytes) -> None:
         """`executed_tools`, compact JSON: an array."""
@@ -38,8 +38,9 @@ class Executed:
         if not rest or not identity:
             return
         content = compact(msgspec.json.encode(rest))
-        if self._results.get(index) != crc32(content):
-            self._results[index] = crc32(content)
+        digest = blake2b(content).digest()
+        if self._results.get(index) != digest:
+            self._results[index] = digest
             self._call.tool_result(identity, content, is_error=None)
 
     def _open(self, index: int, members: dict[str, msgspec.Raw]) -> str:

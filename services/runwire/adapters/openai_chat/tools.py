@@ -5,7 +5,8 @@ import msgspec
 from runwire.adapters.opaque import quote
 from runwire.adapters.openai_chat.wire import ToolPart
 from runwire.adapters.writing.call import Call
-from runwire.adapters.writing.writer import Block
+from runwire.adapters.writing.writer import MAX_BLOCKS, Block
+from runwire_schemas.raw import Failure
 
 
 class _Tool:
@@ -74,6 +75,9 @@ class Tools:
         return None if arguments.strip() and _whole(tool) else tool
 
     def _begin(self, part: ToolPart) -> _Tool:
+        if len(self._all) >= MAX_BLOCKS:
+            message = f"the response announces more than {MAX_BLOCKS} tool calls"
+            self._call.fail(Failure(message=message, code="too-many-blocks"))
         tool = _Tool(part.id or "", "")
         self._all.append(tool)
         if part.index is not None:
