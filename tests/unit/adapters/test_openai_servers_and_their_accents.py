@@ -214,10 +214,21 @@ def test_a_signature_of_text_is_kept() -> None:
 
     seen = openai(chunk({"content": "x", "extra_content": google}), END)
 
+    assert (seen.text, seen.kinds) == ("x", ["text"])
     assert _kept(seen) == [
         {"delta": {"extra_content": {"google": {"thought_signature": "SIG"}}}},
         {"delta": {"extra_content": {"other": 1}}},
     ]
+
+
+def test_nothing_opens_no_block_and_is_not_kept() -> None:
+    nothing = {"google": {"thought": True, "thought_signature": ""}, "other": None}
+    parts = [{"type": "text", "text": ""}, {"type": "thinking", "thinking": ""}]
+    deltas: list[Json] = [{"extra_content": nothing}, {"content": None, "extra_content": nothing}, {"content": parts}]
+
+    seen = openai(*(chunk(delta) for delta in deltas), _thought("<thought></thought>"), END)
+
+    assert (seen.kinds, seen.beside("raw")) == ([], [])
 
 
 def test_geminis_own_words_follow_a_colon() -> None:
