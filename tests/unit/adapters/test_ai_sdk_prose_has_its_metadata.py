@@ -141,6 +141,21 @@ def test_reasoning_that_only_the_provider_can_read(provider: str, name: str) -> 
     assert beside(silent, "providerMetadata") == [{provider: {"itemId": "rs_1"}}]
 
 
+def test_encrypted_reasoning_that_each_summary_of_an_item_repeats_is_taken_once() -> None:
+    meta = {"openai": {"reasoningEncryptedContent": "secret"}}
+    other = {"openai": {"reasoningEncryptedContent": "another"}}
+    seen = said(
+        *(part("reasoning-start", f"rs:{n}") for n in range(2)),
+        *(part("reasoning-delta", f"rs:{n}", delta="hm") for n in range(2)),
+        *(part("reasoning-end", f"rs:{n}", meta=meta) for n in range(2)),
+        part("reasoning-start", "rt:0", meta=other),
+        part("reasoning-end", "rt:0", meta=other),
+        v3(),
+    )
+
+    assert [block.redacted for block in seen.thinking if block.redacted] == ["secret", "another"]
+
+
 def test_encrypted_reasoning_that_is_too_large_for_a_chunk_is_kept_beside() -> None:
     secret = "x" * (MAX_BLOCK + 1)
     seen = said(part("reasoning-start", "0", meta={"openai": {"reasoningEncryptedContent": secret}}), v2())

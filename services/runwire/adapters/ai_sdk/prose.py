@@ -38,6 +38,7 @@ class Prose:
         self._open: dict[tuple[str, str], _Open] = {}
         self._text: _Open | None = None  # whose text was written last
         self._reasoning: _Open | None = None
+        self._hidden = ""  # what only the provider can read, as it was written last
 
     def start(self, kind: str, identity: str, metadata: msgspec.Raw) -> None:
         """A block without any text is none, unless its metadata says something."""
@@ -140,8 +141,14 @@ class Prose:
             self._call.note_thinking(gemini)
 
     def _sign(self, block: _Open) -> None:
-        """Signatures come with the last parts. If other blocks came between, they stand in an empty block."""
+        """Signatures come with the last parts. If other blocks came between, they stand in an empty block.
+
+        What only the provider can read is of a whole item of OpenAI's: each of its summaries repeats it.
+        """
         said = block.metadata
+        if said.redacted == self._hidden:
+            said.redacted = ""
+        self._hidden = said.redacted or self._hidden
         if not said.signature and not said.redacted:
             return
         if block is not self._reasoning:
