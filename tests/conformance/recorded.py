@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from conformance.eventstream import conversed, invoked
 from helpers import corpus
 from runwire.adapters import PROVIDERS, Emitted, adapter
 from runwire.grammar.limits import Limits
@@ -144,6 +145,8 @@ def as_sse(provider: str, path: Path) -> bytes:
     if path.suffix == ".sse" or provider == "ollama":
         return body
     events = [line for line in body.splitlines() if line.strip()]
+    if provider.startswith("bedrock"):
+        return conversed(events) if provider == "bedrock-converse" else invoked(events)
     if provider == "anthropic":
         named = [(msgspec.json.decode(event)["type"].encode(), event) for event in events]
         return b"".join(b"event: %s\ndata: %s\n\n" % pair for pair in named)

@@ -6,9 +6,12 @@ from pathlib import Path
 import anthropic
 import openai
 import pytest
+from botocore.parsers import ResponseParserError
 
 from conformance.oracles import ai_sdk as ai_sdk_oracle
 from conformance.oracles import anthropic as anthropic_oracle
+from conformance.oracles import bedrock_converse as converse_oracle
+from conformance.oracles import bedrock_invoke as invoke_oracle
 from conformance.oracles import cohere_v2 as cohere_oracle
 from conformance.oracles import ollama as ollama_oracle
 from conformance.oracles import openai_chat as openai_oracle
@@ -20,6 +23,8 @@ READERS: dict[str, Callable[[bytes], list[object]]] = {
     "openai-chat": openai_oracle.events,
     "anthropic": anthropic_oracle.events,
     "cohere-v2": cohere_oracle.events,
+    "bedrock-converse": converse_oracle.events,
+    "bedrock-invoke": invoke_oracle.events,
     "ollama": ollama_oracle.events,
     "ai-sdk": ai_sdk_oracle.events,
 }
@@ -32,8 +37,8 @@ def test_sdk_events_give_the_same_call(provider: str, path: Path) -> None:
     try:
         # The SDKs discard an event that no blank line closes, and some recorders leave out the last one.
         events = READERS[provider](as_sse(provider, path) + b"\n\n")
-    except (openai.APIError, anthropic.APIError):
-        return  # an error in the stream: the SDK raises it, and its caller tells the producer
+    except (openai.APIError, anthropic.APIError, ResponseParserError):
+        return  # an error in the stream, or none that its service sends: the SDK raises, and its caller tells the producer
     wire = adapter(provider)
     emitted = [chunk for event in events for chunk in feed_event(wire, event)]
     # The SDK hides `[DONE]`, which only a stream without finish_reason needs.

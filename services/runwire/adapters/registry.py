@@ -11,6 +11,7 @@ from runwire.adapters.anthropic.messages import Anthropic
 from runwire.adapters.auto import Auto, Reads
 from runwire.adapters.base import Adapter, Emitted, EventAdapter, Framing
 from runwire.adapters.bedrock_converse.converse import BedrockConverse
+from runwire.adapters.bedrock_invoke.invoke import BedrockInvoke
 from runwire.adapters.cohere_v2.chat import CohereV2
 from runwire.adapters.ollama.lines import Ollama
 from runwire.adapters.openai_chat.chat import OpenAIChat
@@ -37,12 +38,14 @@ _ADAPTERS: Final[dict[str, Callable[[int, Framing | None], EventAdapter]]] = {
     "bedrock-converse": BedrockConverse,
 }
 # Protocols whose models may write `<think>` tags into their text.
+    "bedrock-invoke": BedrockInvoke,
 _THINKING: Final[dict[str, Thinking]] = {
     "openai-chat": OpenAIChat,
     "ollama": Ollama,
     "ai-sdk": AiSdk,
 }
 # The names of providers. Beside them `raw` takes raw chunks as they are, and `auto` tells the provider by itself.
+    "bedrock-invoke": BedrockInvoke,
 PROVIDERS: Final[tuple[str, ...]] = tuple(_ADAPTERS)
 RAW: Final = "raw"
 AUTO: Final = "auto"

@@ -37,6 +37,7 @@ class Call(Writer):
     def __init__(self, provider: str) -> None:
         super().__init__(provider)
         self.usage: Usage | None = None
+        self.filtered = False  # a filter beside the model changed its answer, whatever the model says of its end
         self._facts: dict[str, bytes] = {}
         self.response_id = ""
         self._text: Block | None = None
@@ -272,7 +273,8 @@ class Call(Writer):
         """A successful end: closes what is open, then usage, then `finish`. Nothing follows."""
         self._close_blocks()
         self._before_finish()
-        self._last(b'"kind":"%s"' % kind.encode(), raw)
+        said = "content_filter" if self.filtered else kind
+        self._last(b'"kind":"%s"' % said.encode(), raw)
 
     def fail(self, failure: Failure, kind: FailedKind = "error", raw: str = "") -> None:
         """A failed end. Open blocks stay open: what they hold is all that came."""
