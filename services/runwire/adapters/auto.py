@@ -13,7 +13,7 @@ from runwire.adapters.framing.framed import Framed
 from runwire.adapters.framing.sse import DONE, WireEvent
 from runwire.adapters.framing.values import TooLarge
 from runwire.adapters.opaque import compact, fields_of, repaired, text_of
-from runwire.adapters.signs import SIGNS, Sign
+from runwire.adapters.signs import BROKEN, IN_FRAMES, INVOKED, SIGNS, Sign
 from runwire_schemas.raw import Aborted, Failed, Failure, Finish
 from runwire_schemas.record import UsageRule
 
@@ -113,16 +113,26 @@ class Head:
             if event.data.strip() != DONE:
                 self._describe(f"an event that is no JSON object ({_excerpt(event.data)})")
             return
+        if self.framing == "eventstream" and _fits(BROKEN, members):
+            self._describe("binary data that are no frames of AWS's")
+            return
         self.objects += 1
         found = next((sign for sign in SIGNS if (ordered or not sign.ordered) and _fits(sign, members)), None)
         if found is None:
             self._describe(_described(members))
             return
-        guess = Guess(found.provider, self._reason(found, members), alone=found.sure and not found.but)
+        guess = self._guess(found, members)
         if found.sure:
             self.guess, self.over = guess, True
         elif self._maybe is None:
             self._maybe = guess
+
+    def _guess(self, sign: Sign, members: dict[str, msgspec.Raw]) -> Guess:
+        reason, alone = self._reason(sign, members), sign.sure and not sign.but
+        if self.framing == "eventstream" and sign.provider not in IN_FRAMES:
+            # InvokeModel carries the events of whichever model was asked.
+            return Guess(INVOKED, f"{reason}, in a frame of Bedrock's", alone)
+        return Guess(sign.provider, reason, alone)
 
     def _reason(self, sign: Sign, members: dict[str, msgspec.Raw]) -> str:
         which = "the first event" if self.events == 1 else f"event {self.events}"

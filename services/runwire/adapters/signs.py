@@ -64,6 +64,8 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("bedrock-invoke", {"generation": '"'}),
     Sign("bedrock-invoke", {"outputs": "["}),
     Sign("bedrock-invoke", {"is_finished": ""}),
+    Sign("bedrock-invoke", {"generations": "["}),
+    Sign("bedrock-invoke", {"results": "[", "inputTextTokenCount": ""}),
     Sign("bedrock-invoke", {"chunk.bytes": '"'}),
     Sign("bedrock-invoke", {"amazon-bedrock-invocationMetrics": "{"}),
     # Nova, asked through InvokeModel, answers in the events of Converse.
@@ -91,6 +93,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("ollama", {"done": "", "response": '"'}),
     # Whole answers, for who asked for a stream and got none.
     Sign("anthropic", {"type": '"message"', "content": "["}),
+    Sign("bedrock-converse", {"output.message": "{"}),
     Sign("openai-responses", {"object": '"response"'}),
     Sign("gemini-interactions", {"object": '"interaction"'}),
     # Errors. Whichever protocol reads one, the call fails with what the error says.
@@ -110,3 +113,8 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("anthropic", {"type": '"ping"'}, sure=False, but="no other protocol has a ping of this form"),
     Sign("openai-responses", {"type": '"keepalive"'}, sure=False, but="no other protocol has one"),
 )
+# What AWS's binary frames carry, and which of the two may carry anything.
+INVOKED: Final = "bedrock-invoke"
+IN_FRAMES: Final = frozenset({"bedrock-converse", INVOKED})
+# How `framing.eventstream` says that it cannot read on.
+BROKEN: Final = Sign("", {"error.code": '"undecodable"'})

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from conformance.eventstream import conversed, error, exception, invoked
 from conformance.recorded import Seen, judge
 from runwire.adapters import PROVIDERS, Emitted, adapter, feed_event
 from runwire.adapters.auto import MAX_EVENTS, Auto, Head
@@ -63,6 +64,7 @@ FIRST: dict[str, list[Json]] = {
         {"contentBlockStop": {"contentBlockIndex": 0}},
         {"messageStop": {"stopReason": "end_turn"}},
         {"metadata": {"usage": {}}},
+        {"output": {"message": {"role": "assistant", "content": []}}, "stopReason": "end_turn"},
         {"throttlingException": {"message": "m"}},
         {"validationException": {"message": "m"}},
         {"internalServerException": {"message": "m"}},
@@ -78,6 +80,8 @@ FIRST: dict[str, list[Json]] = {
         {"outputText": "a", "index": 0, "totalOutputTextTokenCount": None},
         {"generation": "a", "prompt_token_count": 5, "generation_token_count": 1, "stop_reason": None},
         {"outputs": [{"text": "a", "stop_reason": None}]},
+        {"generations": [{"text": "a"}]},
+        {"inputTextTokenCount": 3, "results": [{"outputText": "a"}]},
         {"contentBlockDelta": {"delta": {"text": "a"}, "contentBlockIndex": 0}},
         {"modelTimeoutException": {"message": "m"}},
     ],
@@ -214,6 +218,24 @@ def test_an_event_of_an_sdk_has_no_order() -> None:
     assert head.guess.provider == "bedrock-converse"
 
 
+def test_binary_frames_are_told_by_what_they_carry() -> None:
+    converse = [b'{"messageStart":{"role":"assistant"}}', b'{"contentBlockDelta":{"contentBlockIndex":0,"delta":{}}}']
+    nova = [b'{"messageStart":{"role":"assistant"}}', b'{"contentBlockDelta":{"delta":{},"contentBlockIndex":0}}']
+    claude = [b'{"type":"message_start","message":{}}']
+    bodies = [conversed(converse), invoked(nova), invoked(claude), exception("throttlingException", message="m")]
+    guesses = [told(body).guess for body in [*bodies, error("InternalError", "m")]]
+
+    assert [guess.provider if guess else "" for guess in guesses] == [
+        "bedrock-converse",
+        "bedrock-invoke",
+        "bedrock-invoke",
+        "bedrock-converse",
+        "bedrock-invoke",
+    ]
+    assert guesses[2] is not None
+    assert guesses[2].reason == "the first event is of type message_start, in a frame of Bedrock's"
+
+
 UNCLEAR = {
     b"": "an empty body",
     b"hello\n": "a body that begins with 'hello",
@@ -225,6 +247,7 @@ UNCLEAR = {
     b"\xff\xfe": "no event",
     b'{"type":': "no event, in a body that begins with '{\"type\":'",
     b"data: [DONE]\n\n": "no event",
+    b"\0\0\0\x10 no frame at all": "binary data that are no frames of AWS's",
 }
 
 
