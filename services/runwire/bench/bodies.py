@@ -1,14 +1,15 @@
 """The bodies that adapters are timed on: made up, or recorded ones from a folder; each framed as its provider does."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from .eventstream import conversed, invoked
 from .made_up import made_up, sse
 
 SUFFIXES: Final = frozenset({".sse", ".jsonl", ".json"})
-# How the server-sent events of a protocol are named, by a member of theirs; the others are no server-sent events.
+# How the server-sent events of a protocol are named, by a member of theirs.
 NAMED_BY: Final[Mapping[str, str]] = {
     "openai-chat": "",
     "openai-responses": "type",
@@ -16,6 +17,11 @@ NAMED_BY: Final[Mapping[str, str]] = {
     "gemini": "",
     "gemini-interactions": "event_type",
     "cohere-v2": "type",
+}
+# How the events of a protocol become binary frames.
+FRAMED_BY: Final[Mapping[str, Callable[[Sequence[bytes]], bytes]]] = {
+    "bedrock-converse": conversed,
+    "bedrock-invoke": invoked,
 }
 
 
@@ -33,6 +39,10 @@ def _recorded(provider: str, corpus: Path) -> list[bytes]:
 def _framed(provider: str, path: Path) -> bytes:
     """Decoded events, one a line, get their framing back: that is what an SDK reads."""
     body = path.read_bytes()
-    if path.suffix != ".jsonl" or provider not in NAMED_BY:
+    if path.suffix != ".jsonl":
         return body
-    return sse([json.loads(line) for line in body.splitlines() if line.strip()], NAMED_BY[provider])
+    lines = [line for line in body.splitlines() if line.strip()]
+    if provider in NAMED_BY:
+        return sse([json.loads(line) for line in lines], NAMED_BY[provider])
+    frame = FRAMED_BY.get(provider)
+    return body if frame is None else frame(lines)

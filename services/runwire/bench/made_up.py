@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from .eventstream import PADDING, enveloped, frames
+
 Json = dict[str, Any]
 
 # About what one answer of a page has; much less would time the beginning and the end.
@@ -164,25 +166,22 @@ def _gemini_interactions() -> bytes:
 
 
 def _bedrock_converse() -> bytes:
-    padding = "abcdefghijklmnopqrstuvwxyz"
-
-    def delta(index: int, inner: Json) -> Json:
-        return {"contentBlockDelta": {"contentBlockIndex": index, "delta": inner, "p": padding}}
+    def delta(index: int, inner: Json) -> tuple[str, Json]:
+        return "contentBlockDelta", {"contentBlockIndex": index, "delta": inner}
 
     start = {"toolUse": {"name": "weather", "toolUseId": "tooluse_1"}}
     usage = {"inputTokens": 20, "outputTokens": PIECES, "totalTokens": PIECES + 20}
-    return lines(
-        [
-            {"messageStart": {"p": padding, "role": "assistant"}},
-            *(delta(0, {"text": piece}) for piece in pieces()),
-            {"contentBlockStop": {"contentBlockIndex": 0, "p": padding}},
-            {"contentBlockStart": {"contentBlockIndex": 1, "p": padding, "start": start}},
-            *(delta(1, {"toolUse": {"input": part}}) for part in _parts(ARGUMENTS)),
-            {"contentBlockStop": {"contentBlockIndex": 1, "p": padding}},
-            {"messageStop": {"p": padding, "stopReason": "tool_use"}},
-            {"metadata": {"metrics": {"latencyMs": 900}, "p": padding, "usage": usage}},
-        ]
-    )
+    events: list[tuple[str, Json]] = [
+        ("messageStart", {"role": "assistant"}),
+        *(delta(0, {"text": piece}) for piece in pieces()),
+        ("contentBlockStop", {"contentBlockIndex": 0}),
+        ("contentBlockStart", {"contentBlockIndex": 1, "start": start}),
+        *(delta(1, {"toolUse": {"input": part}}) for part in _parts(ARGUMENTS)),
+        ("contentBlockStop", {"contentBlockIndex": 1}),
+        ("messageStop", {"stopReason": "tool_use"}),
+        ("metadata", {"metrics": {"latencyMs": 900}, "usage": usage}),
+    ]
+    return frames([(name, _json({**payload, "p": PADDING}).encode()) for name, payload in events])
 
 
 def _bedrock_invoke() -> bytes:
@@ -191,7 +190,8 @@ def _bedrock_invoke() -> bytes:
     metrics = {"inputTokenCount": 20, "outputTokenCount": PIECES, "invocationLatency": 900, "firstByteLatency": 200}
     last: Json = {"completionReason": "FINISH", "totalOutputTextTokenCount": PIECES}
     events: list[Json] = [{"outputText": piece, **said} for piece in pieces()]
-    return lines([*events, {"outputText": "", **said, **last, "amazon-bedrock-invocationMetrics": metrics}])
+    events.append({"outputText": "", **said, **last, "amazon-bedrock-invocationMetrics": metrics})
+    return frames([enveloped(_json(event).encode()) for event in events])
 
 
 def _cohere_v2() -> bytes:

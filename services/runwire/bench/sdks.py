@@ -3,9 +3,11 @@
 Nothing here is needed to run Runwire: a protocol whose SDK is not installed is timed without it.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import version
+from io import BytesIO
 from typing import Any, Final, NamedTuple
 
 NOWHERE: Final = "http://provider.invalid"
@@ -109,6 +111,47 @@ def _google(call: Callable[[Any], Any]) -> Callable[[], Read]:
     return make
 
 
+class _Raw(BytesIO):
+    """As botocore has a response's body from urllib3."""
+
+    def stream(self, size: int = 16 * 1024) -> Iterator[bytes]:
+        while piece := self.read(size):
+            yield piece
+
+
+def _bedrock(call: Callable[[Any], Any]) -> Callable[[], Read]:
+    def make() -> Read:
+        answers: Any = import_module("botocore.awsrequest")
+        body = _Raw()
+
+        def answer(request: Any, **_: Any) -> Any:
+            return answers.AWSResponse(request.url, 200, {"content-type": "application/vnd.amazon.eventstream"}, body)
+
+        nobody = {"aws_access_key_id": "none", "aws_secret_access_key": "none"}
+        session: Any = import_module("botocore.session").Session()
+        client = session.create_client("bedrock-runtime", region_name="us-east-1", endpoint_url=NOWHERE, **nobody)
+        client.meta.events.register("before-send.bedrock-runtime.*", answer)
+
+        def read(data: bytes) -> int:
+            nonlocal body
+            body = _Raw(data)
+            return _counted(call(client))
+
+        return read
+
+    return make
+
+
+def _converse(client: Any) -> Any:
+    return client.converse_stream(modelId="m", messages=[{"role": "user", "content": [{"text": "x"}]}])["stream"]
+
+
+def _invoke(client: Any) -> Iterator[Any]:
+    """The model's events: botocore leaves decoding them to its caller."""
+    for event in client.invoke_model_with_response_stream(modelId="m", body=b"{}")["body"]:
+        yield json.loads(event["chunk"]["bytes"])
+
+
 # Protocol -> the package, and how its reader is made; making it raises ModuleNotFoundError if it is not installed.
 _SDKS: Final[Mapping[str, tuple[str, Callable[[], Read]]]] = {
     "openai-chat": (
@@ -125,6 +168,8 @@ _SDKS: Final[Mapping[str, tuple[str, Callable[[], Read]]]] = {
         "google-genai",
         _google(lambda client: client.interactions.create(model="m", input="x", stream=True)),
     ),
+    "bedrock-converse": ("botocore", _bedrock(_converse)),
+    "bedrock-invoke": ("botocore", _bedrock(_invoke)),
     "cohere-v2": ("cohere", _cohere),
     "ollama": ("ollama", _ollama),
 }

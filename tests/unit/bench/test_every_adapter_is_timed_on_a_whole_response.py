@@ -7,6 +7,9 @@ import pytest
 
 from conformance.recorded import Seen, convert, judge
 from runwire.adapters import PROVIDERS, adapter
+from runwire.adapters.base import MAX_EVENT
+from runwire.adapters.framing.framed import Framed
+from runwire.adapters.framing.sse import WireEvent
 from runwire.bench.bodies import bodies
 from runwire.bench.made_up import ARGUMENTS, made_up, pieces
 
@@ -42,3 +45,13 @@ def test_recorded_bodies_get_their_framing_back(tmp_path: Path) -> None:
 
     assert bodies(["anthropic", "ollama"], tmp_path) == {"anthropic": framed, "ollama": [made_up()["ollama"]]}
     assert bodies(["anthropic"], tmp_path / "providers") == {"anthropic": framed}
+
+
+def test_decoded_frames_become_frames_again(tmp_path: Path) -> None:
+    for provider, line in (("bedrock-converse", b'{"messageStop":{"stopReason":"x"}}'), ("bedrock-invoke", b'{"a":1}')):
+        (tmp_path / provider).mkdir()
+        (tmp_path / provider / "a.jsonl").write_bytes(line + b"\n")
+        (body,) = bodies([provider], tmp_path)[provider]
+        found: list[WireEvent] = []
+        Framed("eventstream", MAX_EVENT).feed(body, found)
+        assert [json.loads(event.data) for event in found] == [json.loads(line)]
