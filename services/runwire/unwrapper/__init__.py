@@ -1,0 +1,1 @@
+"""The unwrapper: a node that makes runs of what lies wrapped in the logs of others."""
