@@ -264,6 +264,16 @@ def test_tools_that_groq_runs_itself_are_calls_with_their_results() -> None:
     assert (seen.text, seen.finish, seen.beside("raw")) == ("X.", "stop", [])
 
 
+def test_an_executed_tool_ends_before_its_result() -> None:
+    tools = [{"index": 0, "type": "search", "arguments": "{}", "output": "x"}]
+    emitted = run(OpenAIChat(), sse(chunk({"executed_tools": tools}), END))
+
+    types = [json.loads(one.body)["type"] for one in emitted if one.kind == "provider"]
+    assert types == [
+        "block-start", "tool-call-delta", "tool-call-delta", "block-end", "block-start", "block-end", "finish",
+    ]  # fmt: skip
+
+
 def test_executed_tools_of_any_shape_are_survived_and_kept() -> None:
     seen = openai(chunk({"executed_tools": ["odd", {"arguments": {"a": 1}}, {"output": "x"}]}), END)
 
@@ -471,66 +481,3 @@ def test_a_call_whose_arguments_never_come_is_left_blank(word: str, kind: str) -
     seen = openai(chunk(tool("", index=0, id="c", name="f")), chunk(None, word))
 
     assert (seen.tools, seen.finish) == ([("c", "f", "")], kind)
-
-
-# Shapes that belong elsewhere
-
-
-@pytest.mark.parametrize(
-    "delta",
-    [
-        {"tool_calls": "odd"},
-        {"tool_calls": ["odd"]},
-        {"function_call": "odd"},
-        {"reasoning_details": ["odd"]},
-        {"content": {"odd": "x"}},
-        {"reasoning_content": ["odd"]},
-        {"images": "odd"},
-        {"provider_specific_fields": "odd"},
-    ],
-)
-def test_what_stands_where_another_shape_belongs_is_kept(delta: Json) -> None:
-    seen = openai(chunk(delta), chunk({"content": "x"}, "stop"))
-
-    assert seen.text == "x"
-    assert "odd" in json.dumps(seen.beside("raw"))
-
-
-def test_one_call_may_stand_where_a_list_belongs() -> None:
-    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-
-    assert openai(chunk({"tool_calls": call}, "tool_calls")).tools == [("c", "f", "{}")]
-
-
-def test_what_an_error_chunk_says_beside_is_kept() -> None:
-    choice = {"index": 0, "delta": {"content": "last", "mood": "calm"}, "finish_reason": None}
-
-    seen = openai({**chunk(), "choices": [choice], "error": {"message": "down"}})
-
-    assert (seen.text, seen.failure) == ("last", "down")
-    assert _kept(seen) == [{"delta": {"mood": "calm"}}]
-
-
-def test_usage_counts_all_choices() -> None:
-    """The protocol reports one usage for a response: each choice's call has it as it is."""
-    events = [
-        {**chunk(), "choices": [{"index": i, "delta": {"content": "x"}, "finish_reason": "stop"}]} for i in (0, 1)
-    ]
-
-    for choice in (0, 1):
-        assert openai(*events, _empty(usage=usage(5, 14)), choice=choice).usage == Usage(
-            input_tokens=5, output_tokens=14
-        )
-
-
-def test_a_choice_without_an_end_was_cut_off_if_nothing_ends_the_response() -> None:
-    events = [{**chunk(), "choices": [{"index": 1, "delta": {"content": "b"}}]}, chunk({"content": "a"}, "stop")]
-
-    assert openai(*events, choice=0, done=False).finish == "stop"
-    assert openai(*events, choice=1, done=False).finish == "aborted"
-
-
-def test_a_whole_message_is_not_taken_for_one_while_a_tag_is_held_back() -> None:
-    body = sse(chunk({"content": "<thi"}), _bare(message={"content": "<thi"}, finish_reason="stop"))
-
-    assert Seen(run(OpenAIChat(think=True), body)).text == "<thi"
