@@ -39,6 +39,7 @@ def test_bytes_in_every_form(data: Any) -> None:
     sound = part("file", mediaType="audio/mp3", data=data)
 
     assert images(image) == [ImageBlock(media_type="image/png", data=BASE64)]
+    assert said(image, v3()).beside("raw") == []
     assert said(image, sound, v2()).beside("file") == [{"data": BASE64, "mimeType": "audio/mp3"}]
 
 

@@ -70,10 +70,15 @@ def test_blocks_may_interleave_more_often_than_there_are_blocks() -> None:
     assert (seen.text, seen.finish) == ("ab" * 1500, "stop")
 
 
-def test_more_open_blocks_than_a_call_may_have_end_it() -> None:
-    seen = said(*(part("text-start", str(n)) for n in range(1100)), v2())
+def test_of_many_blocks_that_never_end_the_oldest_are_over() -> None:
+    deltas = [part("text-delta", str(n), delta=f"{n},") for n in range(200)]
+    seen = said(*deltas, part("text-delta", "0", delta="again"), v2())
 
-    assert (seen.finish, "too many open blocks" in seen.failure) == ("error", True)
+    assert (seen.text, seen.finish) == ("".join(f"{n}," for n in range(200)) + "again", "stop")
+
+
+def test_an_id_that_is_too_long_ends_the_response() -> None:
+    assert "id of a block is too long" in said(part("text-delta", "x" * 20_000, delta="a"), v2()).failure
 
 
 def test_a_block_without_text_is_none() -> None:
@@ -156,11 +161,12 @@ def test_encrypted_reasoning_that_each_summary_of_an_item_repeats_is_taken_once(
     assert [block.redacted for block in seen.thinking if block.redacted] == ["secret", "another"]
 
 
-def test_encrypted_reasoning_that_is_too_large_for_a_chunk_is_kept_beside() -> None:
-    secret = "x" * (MAX_BLOCK + 1)
-    seen = said(part("reasoning-start", "0", meta={"openai": {"reasoningEncryptedContent": secret}}), v2())
+@pytest.mark.parametrize("name", ["signature", "reasoningEncryptedContent", "thoughtSignature"])
+def test_what_is_too_large_for_a_chunk_is_kept_beside(name: str) -> None:
+    large = {"p": {name: "x" * (MAX_BLOCK + 1)}}
+    seen = said(part("reasoning-delta", "0", delta="a", meta=large), part("reasoning-end", "0"), v2())
 
-    assert (beside(seen, "redacted"), seen.finish) == ([secret], "stop")
+    assert (beside(seen, "providerMetadata"), seen.finish) == ([large], "stop")
 
 
 def test_metadata_of_a_block_is_passed_on_once() -> None:
@@ -178,10 +184,15 @@ def test_metadata_of_a_block_is_passed_on_once() -> None:
     ]
 
 
-def test_metadata_is_bounded() -> None:
-    seen = said(part("text-delta", "0", delta="a", meta={"p": {str(n): n for n in range(1, 500)}}), v2())
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_what_waits_for_the_end_of_a_block_is_bounded_and_not_lost(size: int) -> None:
+    metas = [{"p": {f"{n}": "x" * size}} for n in range(100)]
+    parts = [part("text-delta", "0", delta="a", meta=meta) for meta in metas]
 
-    assert [len(meta["p"]) for meta in beside(seen, "providerMetadata")] == [64]
+    kept = beside(Seen(run(adapter("ai-sdk"), body(*parts, v2()))), "providerMetadata")
+
+    assert len(kept) == (2 if size == 1 else 34)
+    assert [name for meta in kept for name in meta["p"]] == [str(n) for n in range(100)]
 
 
 def test_metadata_of_a_block_that_was_cut_off_is_kept() -> None:

@@ -219,11 +219,17 @@ def test_metadata_of_a_call_is_passed_on_once() -> None:
     assert beside(seen, "toolCall") == [{"title": "T", "dynamic": True, "providerMetadata": meta}]
 
 
-def test_members_of_a_call_are_bounded() -> None:
-    parts = [part("tool-input-end", "c", **{f"m{n}": n + 1}) for n in range(200)]
-    seen = said(part("tool-input-start", "c", toolName="f"), *parts, call("c", "f", "{}"), v2())
+@pytest.mark.parametrize(("size", "chunks"), [(1, 2), (100_000, 34)])
+@pytest.mark.parametrize("meta", [False, True])
+def test_what_waits_for_the_end_of_a_call_is_bounded_and_not_lost(size: int, chunks: int, meta: bool) -> None:
+    members = [{f"m{n}": "x" * size} for n in range(100)]
+    parts = [part("tool-input-end", "c", **({"meta": {"p": one}} if meta else one)) for one in members]
+    whole = body(part("tool-input-start", "c", toolName="f"), *parts, call("c", "f", "{}"), v2())
+    seen = Seen(run(adapter("ai-sdk"), whole))
 
-    assert [len(one) for one in beside(seen, "toolCall")] == [64]
+    kept = [one["providerMetadata"]["p"] if meta else one for one in beside(seen, "toolCall")]
+    assert len(kept) == chunks
+    assert [name for one in kept for name in one] == [f"m{n}" for n in range(100)]
 
 
 def test_geminis_signature_goes_with_its_call() -> None:

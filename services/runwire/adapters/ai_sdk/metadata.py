@@ -5,9 +5,13 @@ from typing import Final
 import msgspec
 
 from runwire.adapters.opaque import compact, fields_of, present, text_of
+from runwire.adapters.writing.writer import MAX_BLOCK
 
-# Names of one block's metadata that are kept: real ones have up to four.
-_MANY: Final = 64
+# So much of one block's metadata waits for its end, in names and in bytes: real ones have four names and a kilobyte.
+MANY: Final = 64
+MUCH: Final = 256 * 1024
+# A part's metadata of this length is compared with the one before it; longer ones are rare.
+_COMPARED: Final = 16 * 1024
 # Reasoning that only the provider can read, as Anthropic, Bedrock and OpenAI call it.
 _REDACTED: Final = frozenset({"redactedData", "redactedContent", "reasoningEncryptedContent"})
 # With it Gemini's metadata is one opaque whole, which must come back with its part.
@@ -17,7 +21,7 @@ _GEMINI: Final = "thoughtSignature"
 class Metadata:
     """What one block's parts carried, the last value of each name. Parts repeat it, and it is passed on once."""
 
-    __slots__ = ("_last", "_members", "gemini", "redacted", "signature")
+    __slots__ = ("_count", "_last", "_members", "_size", "gemini", "redacted", "signature")
 
     def __init__(self) -> None:
         self.signature = ""
@@ -25,37 +29,48 @@ class Metadata:
         self.gemini = b""  # compact JSON
         self._members: dict[str, dict[str, msgspec.Raw]] = {}
         self._last = b"null"
+        self._count = self._size = 0
 
     def take(self, raw: msgspec.Raw) -> None:
         """The metadata of one more part."""
         said = bytes(raw)
         if said == self._last:
             return
-        self._last = said
+        self._last = said if len(said) <= _COMPARED else b""
         for provider, inner in (fields_of(raw) or {"": raw}).items():
             members = fields_of(inner)
             if members is None:
                 self._keep(provider, "", inner)
-            elif present(members.get(_GEMINI)):
+            elif present(members.get(_GEMINI)) and len(bytes(inner)) <= MAX_BLOCK:
                 self.gemini = compact(inner)
             else:
                 for name, value in members.items():
                     self._member(provider, name, value)
 
+    @property
+    def full(self) -> bool:
+        """What has no place of its own must be handed out before more of it comes."""
+        return self._count > MANY or self._size > MUCH
+
     def rest(self) -> bytes | None:
         """What has no place of its own and was not handed out yet, as compact JSON of the same form."""
         members, self._members = self._members, {}
+        self._count = self._size = 0
         return compact(msgspec.json.encode(members)) if members else None
 
     def _member(self, provider: str, name: str, value: msgspec.Raw) -> None:
         text = text_of(value)
-        if name == "signature" and text:
+        if not text or len(text) > MAX_BLOCK:
+            self._keep(provider, name, value)
+        elif name == "signature":
             self.signature = text
-        elif name in _REDACTED and text:
+        elif name in _REDACTED:
             self.redacted = text
         else:
             self._keep(provider, name, value)
 
     def _keep(self, provider: str, name: str, value: msgspec.Raw) -> None:
-        if present(value) and sum(map(len, self._members.values())) < _MANY:
+        if present(value):
+            self._count += 1
+            self._size += len(name) + len(bytes(value))
             self._members.setdefault(provider, {})[name] = value

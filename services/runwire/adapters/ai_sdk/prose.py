@@ -10,11 +10,13 @@ import msgspec
 from runwire.adapters.ai_sdk.metadata import Metadata
 from runwire.adapters.ai_sdk.wire import NULL
 from runwire.adapters.opaque import quote
-from runwire.adapters.writing.call import Call
+from runwire.adapters.writing.call import MAX_MESSAGE, Call
 from runwire.adapters.writing.think import Think
-from runwire.adapters.writing.writer import MANY_BLOCKS, MAX_BLOCK, MAX_BLOCKS
+from runwire.adapters.writing.writer import MANY_BLOCKS
 from runwire_schemas.raw import Failure
 
+# Blocks whose end has not come: real streams have two. Of more, the oldest is over.
+_OPEN: Final = 64
 TEXT: Final = "text"
 REASONING: Final = "reasoning"
 
@@ -98,8 +100,10 @@ class Prose:
     def _opened(self, kind: str, identity: str) -> _Open:
         block = self._open.get((kind, identity))
         if block is None:
-            if len(self._open) >= MAX_BLOCKS:
-                self._call.fail(Failure(message="the response has too many open blocks", code="too-many-blocks"))
+            if len(identity) > MAX_MESSAGE:
+                self._call.fail(Failure(message="the id of a block is too long", code="event-too-large"))
+            if len(self._open) >= _OPEN:
+                self.end(*next(iter(self._open)), NULL)
             block = self._open[kind, identity] = _Open(kind, identity)
         return block
 
@@ -127,6 +131,8 @@ class Prose:
 
     def _note(self, block: _Open, metadata: msgspec.Raw) -> None:
         block.metadata.take(metadata)
+        if block.metadata.full:
+            self._beside(block)
         gemini = block.metadata.gemini
         if gemini == block.noted:
             return
@@ -156,7 +162,5 @@ class Prose:
             self._reasoning = block
         if said.signature:
             self._call.sign(said.signature)
-        if len(said.redacted) > MAX_BLOCK:
-            self._call.beside("raw", {"redacted": quote(said.redacted)})
-        elif said.redacted:
+        if said.redacted:
             self._call.hide(said.redacted)

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from runwire.adapters.ai_sdk.metadata import Metadata
+from runwire.adapters.ai_sdk.metadata import MANY, MUCH, Metadata
 from runwire.adapters.ai_sdk.wire import NULL, Members, flag_of, object_of, rest_of, word_of
 from runwire.adapters.opaque import compact, quote, text_of
 from runwire.adapters.writing.call import MAX_OPEN_TOOLS, Call
@@ -18,8 +18,6 @@ _RESULT_READ: Final = frozenset(
     {"toolName", "result", "isError", "providerExecuted", "preliminary", "type", "toolCallId"}
 )
 _EXECUTED: Final = b',"providerExecuted":true'
-# Members of one call's parts that have no place of their own: real ones have two.
-_MANY: Final = 64
 # Arguments are an object. Input that is text (OpenAI's custom tools) is its one member.
 _TEXT_BEGINS: Final = '{"input":"'
 _TEXT_ENDS: Final = '"}'
@@ -135,11 +133,14 @@ class Tools:
         if flag_of(part, "providerExecuted"):
             tool.block.executed = _EXECUTED
         self._note(tool, part.get("providerMetadata", NULL))
-        if len(tool.rest) < _MANY:
-            tool.rest.update(rest_of(part, read))
+        tool.rest.update(rest_of(part, read))
+        if len(tool.rest) > MANY or sum(len(bytes(raw)) for raw in tool.rest.values()) > MUCH:
+            self._beside(tool)
 
     def _note(self, tool: _Tool, metadata: msgspec.Raw) -> None:
         tool.metadata.take(metadata)
+        if tool.metadata.full:
+            self._beside(tool)
         gemini = tool.metadata.gemini
         if gemini != tool.noted:
             tool.noted = gemini
@@ -179,6 +180,7 @@ class Tools:
             tool.rest["providerMetadata"] = msgspec.Raw(metadata)
         if tool.rest:
             self._call.beside("raw", {"toolCallId": quote(tool.block.id), "toolCall": object_of(tool.rest)})
+            tool.rest.clear()
 
 
 def _escaped(text: str) -> str:

@@ -25,4 +25,4 @@ _words = dict.fromkeys(["id", "toolCallId", "toolName", "modelId"], st.sampled_f
 _more = dict.fromkeys(["providerMetadata", "finishReason", "inputEncoding", "mediaType", "preliminary"], _anything)
 _part = st.fixed_dictionaries({"type": st.sampled_from(TYPES)}, optional={**_names, **_words, **_more})
 
-STREAM = st.lists(_part | _anything, max_size=8)
+STREAM = st.lists(_part | _anything, max_size=6)
