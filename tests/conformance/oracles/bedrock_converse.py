@@ -45,7 +45,7 @@ def reads(body: bytes) -> Expected:
             if "toolUse" in delta:
                 tools[said["contentBlockIndex"]][2] += delta["toolUse"]["input"]
         elif kind == "messageStop":
-            finish = _FINISH[said["stopReason"]]
+            finish = _FINISH.get(said["stopReason"], "stop")
         elif kind == "metadata":
             usage = _usage(said["usage"])
     return Expected(text, reasoning, [(one[0], one[1], one[2]) for one in tools.values()], usage, finish, "")

@@ -47,7 +47,7 @@ def reads(body: bytes, choice: int = 0) -> Expected:
             inner.get("messageStop", {}).get("stopReason"),
             *(one["finish_reason"] for one in inner.get("choices", [])),
         ]
-        finish = next((_FINISH[word] for word in words if word), finish)
+        finish = next((_FINISH.get(word, "stop") for word in words if word), finish)
         usage = _usage(inner.get("amazon-bedrock-invocationMetrics")) or usage
     return Expected(text, "", [(one[0], one[1], one[2]) for one in tools.values()], usage, finish, "")
 

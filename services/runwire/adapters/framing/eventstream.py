@@ -98,10 +98,12 @@ class EventstreamFramer:
         total, headers, _ = _PRELUDE.unpack_from(self._buffer, at)
         if _SMALLEST + headers <= total <= min(left, self._limit):
             return at + int(total)
-        # Only a length that its checksum confirms is believed, and it is looked at once.
-        fault = "" if self._checked else _fault(botocore, bytes(self._buffer[at : at + _PRELUDE.size]))
+        fault = ""
+        if total >= _SMALLEST and not self._checked:
+            # Only a length that its checksum confirms is believed, and it is looked at once.
+            fault = _fault(botocore, bytes(self._buffer[at : at + _PRELUDE.size]))
         if not fault and _SMALLEST + headers > total:
-            fault = f"a frame of {total} bytes says that {headers} of them are headers"
+            fault = f"a frame says that it has {total} bytes, and its headers {headers}"
         if fault:
             self._break(fault, events)
         elif total > self._limit:
