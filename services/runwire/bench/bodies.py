@@ -39,10 +39,16 @@ def _recorded(provider: str, corpus: Path) -> list[bytes]:
 def _framed(provider: str, path: Path) -> bytes:
     """Decoded events, one a line, get their framing back: that is what an SDK reads."""
     body = path.read_bytes()
-    if path.suffix != ".jsonl":
+    if path.suffix != ".jsonl" or provider not in NAMED_BY:
         return body
-    lines = [line for line in body.splitlines() if line.strip()]
-    if provider in NAMED_BY:
-        return sse([json.loads(line) for line in lines], NAMED_BY[provider])
+    return sse([json.loads(line) for line in _lines(body)], NAMED_BY[provider])
+
+
+def in_frames(provider: str, bodies: Sequence[bytes]) -> list[bytes]:
+    """The same bodies in binary frames; none for a protocol that knows no such framing."""
     frame = FRAMED_BY.get(provider)
-    return body if frame is None else frame(lines)
+    return [] if frame is None else [frame(_lines(body)) for body in bodies]
+
+
+def _lines(body: bytes) -> list[bytes]:
+    return [line for line in body.splitlines() if line.strip()]

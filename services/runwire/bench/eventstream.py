@@ -11,16 +11,6 @@ from typing import Final
 PADDING: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
-def frames(events: Sequence[tuple[str, bytes]]) -> bytes:
-    """AWS's binary frames, one for each event and its payload."""
-    return b"".join(_frame(name, payload) for name, payload in events)
-
-
-def enveloped(event: bytes) -> tuple[str, bytes]:
-    """A model's own event as InvokeModel carries it."""
-    return "chunk", json.dumps({"bytes": base64.b64encode(event).decode(), "p": PADDING}).encode()
-
-
 def _frame(name: str, payload: bytes) -> bytes:
     headers = b""
     for key, value in ((":event-type", name), (":content-type", "application/json"), (":message-type", "event")):
@@ -34,9 +24,10 @@ def _frame(name: str, payload: bytes) -> bytes:
 def conversed(lines: Sequence[bytes]) -> bytes:
     """A body of Converse from its decoded events, each an object with one member."""
     events = [event for line in lines for event in json.loads(line).items()]
-    return frames([(name, json.dumps(payload).encode()) for name, payload in events])
+    return b"".join(_frame(name, json.dumps(payload).encode()) for name, payload in events)
 
 
 def invoked(lines: Sequence[bytes]) -> bytes:
     """A body of InvokeModel from the events of its model."""
-    return frames([enveloped(line) for line in lines])
+    payloads = ({"bytes": base64.b64encode(line).decode(), "p": PADDING} for line in lines)
+    return b"".join(_frame("chunk", json.dumps(payload).encode()) for payload in payloads)

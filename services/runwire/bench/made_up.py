@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from .eventstream import PADDING, enveloped, frames
+from .eventstream import PADDING
 
 Json = dict[str, Any]
 
@@ -36,7 +36,7 @@ def lines(events: Sequence[Json]) -> bytes:
 
 
 def made_up() -> dict[str, bytes]:
-    """One body a protocol, framed as its provider does."""
+    """One body a protocol, framed as its provider does; Bedrock's as decoded events, one a line."""
     return {provider: make() for provider, make in _MADE_UP.items()}
 
 
@@ -166,22 +166,26 @@ def _gemini_interactions() -> bytes:
 
 
 def _bedrock_converse() -> bytes:
-    def delta(index: int, inner: Json) -> tuple[str, Json]:
-        return "contentBlockDelta", {"contentBlockIndex": index, "delta": inner}
+    def event(name: str, **payload: Any) -> Json:
+        return {name: {**payload, "p": PADDING}}
+
+    def delta(index: int, inner: Json) -> Json:
+        return event("contentBlockDelta", contentBlockIndex=index, delta=inner)
 
     start = {"toolUse": {"name": "weather", "toolUseId": "tooluse_1"}}
     usage = {"inputTokens": 20, "outputTokens": PIECES, "totalTokens": PIECES + 20}
-    events: list[tuple[str, Json]] = [
-        ("messageStart", {"role": "assistant"}),
-        *(delta(0, {"text": piece}) for piece in pieces()),
-        ("contentBlockStop", {"contentBlockIndex": 0}),
-        ("contentBlockStart", {"contentBlockIndex": 1, "start": start}),
-        *(delta(1, {"toolUse": {"input": part}}) for part in _parts(ARGUMENTS)),
-        ("contentBlockStop", {"contentBlockIndex": 1}),
-        ("messageStop", {"stopReason": "tool_use"}),
-        ("metadata", {"metrics": {"latencyMs": 900}, "usage": usage}),
-    ]
-    return frames([(name, _json({**payload, "p": PADDING}).encode()) for name, payload in events])
+    return lines(
+        [
+            event("messageStart", role="assistant"),
+            *(delta(0, {"text": piece}) for piece in pieces()),
+            event("contentBlockStop", contentBlockIndex=0),
+            event("contentBlockStart", contentBlockIndex=1, start=start),
+            *(delta(1, {"toolUse": {"input": part}}) for part in _parts(ARGUMENTS)),
+            event("contentBlockStop", contentBlockIndex=1),
+            event("messageStop", stopReason="tool_use"),
+            event("metadata", metrics={"latencyMs": 900}, usage=usage),
+        ]
+    )
 
 
 def _bedrock_invoke() -> bytes:
@@ -190,8 +194,7 @@ def _bedrock_invoke() -> bytes:
     metrics = {"inputTokenCount": 20, "outputTokenCount": PIECES, "invocationLatency": 900, "firstByteLatency": 200}
     last: Json = {"completionReason": "FINISH", "totalOutputTextTokenCount": PIECES}
     events: list[Json] = [{"outputText": piece, **said} for piece in pieces()]
-    events.append({"outputText": "", **said, **last, "amazon-bedrock-invocationMetrics": metrics})
-    return frames([enveloped(_json(event).encode()) for event in events])
+    return lines([*events, {"outputText": "", **said, **last, "amazon-bedrock-invocationMetrics": metrics}])
 
 
 def _cohere_v2() -> bytes:

@@ -10,7 +10,7 @@ from runwire.adapters import PROVIDERS, adapter
 from runwire.adapters.base import MAX_EVENT
 from runwire.adapters.framing.framed import Framed
 from runwire.adapters.framing.sse import WireEvent
-from runwire.bench.bodies import bodies
+from runwire.bench.bodies import bodies, in_frames
 from runwire.bench.made_up import ARGUMENTS, made_up, pieces
 
 # Titan calls no tools.
@@ -47,11 +47,12 @@ def test_recorded_bodies_get_their_framing_back(tmp_path: Path) -> None:
     assert bodies(["anthropic"], tmp_path / "providers") == {"anthropic": framed}
 
 
-def test_decoded_frames_become_frames_again(tmp_path: Path) -> None:
-    for provider, line in (("bedrock-converse", b'{"messageStop":{"stopReason":"x"}}'), ("bedrock-invoke", b'{"a":1}')):
-        (tmp_path / provider).mkdir()
-        (tmp_path / provider / "a.jsonl").write_bytes(line + b"\n")
-        (body,) = bodies([provider], tmp_path)[provider]
+def test_decoded_events_become_frames_again() -> None:
+    for provider in ("bedrock-converse", "bedrock-invoke"):
+        whole = made_up()[provider]
+        (body,) = in_frames(provider, [whole])
         found: list[WireEvent] = []
         Framed("eventstream", MAX_EVENT).feed(body, found)
-        assert [json.loads(event.data) for event in found] == [json.loads(line)]
+        assert [json.loads(event.data) for event in found] == [json.loads(line) for line in whole.splitlines()]
+        assert convert(provider, [body]) == convert(provider, [whole])
+    assert in_frames("ollama", [made_up()["ollama"]]) == []
