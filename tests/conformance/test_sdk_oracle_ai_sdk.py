@@ -56,11 +56,17 @@ def unalike(theirs: Seen, ours: Seen) -> set[str]:
         for one, other in zip(theirs.tools, ours.tools, strict=True)
     ):
         found.add("tools")
-    if [result.tool_call_id for result in theirs.results] != [result.tool_call_id for result in ours.results]:
+    if answered(theirs) != answered(ours):
         found.add("results")
     if sealed(theirs) != sealed(ours):
         found.add("signatures")
     return found if theirs.usage is None or ours.usage is None else found | counted(theirs.usage, ours.usage)
+
+
+def answered(seen: Seen) -> list[int | None]:
+    """Which calls have results, by their number; None: a call of an earlier response. Made ids are not the same."""
+    numbers = {tool.id: number for number, tool in enumerate(seen.tools)}
+    return [numbers.get(result.tool_call_id) for result in seen.results]
 
 
 def sealed(seen: Seen) -> list[str]:
