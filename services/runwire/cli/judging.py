@@ -12,6 +12,7 @@ from runwire.cli.recognizing import AUTO, Body, recognized, remark
 from runwire.cli.sources import RECORD, Choice, entries, entries_of_choices, named, opened, run_id_of
 from runwire.cli.verdict import Judge, Tally, condemned
 from runwire.enforcer.limits import limits_of
+from runwire.errors import ExtraMissing
 from runwire.grammar.machine import RunMachine
 from runwire.settings import load
 
@@ -37,7 +38,7 @@ class Judged(NamedTuple):
 def judged(file: str, wish: Wish) -> Judged:
     """Judge a file; what keeps it from being read is reported, and is the code of its only run."""
     protocol, judges = "", dict[int, Judge]()
-    stopped: CommandError | None = None
+    stopped: CommandError | ExtraMissing | None = None
     try:
         if wish.provider is not None and wish.provider != AUTO:
             remark(file, wish.provider)
@@ -46,7 +47,7 @@ def judged(file: str, wish: Wish) -> Judged:
             if wish.told:
                 _say_what_told(file, body, wish)
             _read(file, body, wish, judges)
-    except CommandError as error:
+    except (CommandError, ExtraMissing) as error:
         # Other files may still be fine: this one gets its line like any other, and the reason on stderr.
         report(error)
         stopped = error

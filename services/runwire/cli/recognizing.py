@@ -2,12 +2,13 @@
 
 import io
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from runwire.cli.failures import CommandError, FileUnreadable, NotAStream, ProviderUnclear, say
 from runwire.cli.sources import RAW, RECORD, Options, named, opened, read_some
+from runwire.errors import ExtraMissing
 
 if TYPE_CHECKING:
     from runwire.adapters.auto import Head
@@ -54,10 +55,10 @@ def recognized(file: str, provider: str | None, think: bool | None = None) -> Ge
 
 
 def is_stream(file: str) -> bool:
-    """Whether a file holds events of any kind. One that cannot be read is left to its reader."""
+    """Whether a file holds events of any kind. One that cannot be read, or not here, is left to its reader."""
     try:
         return _look(file).objects > 0
-    except FileUnreadable:
+    except (FileUnreadable, ExtraMissing):
         return True
 
 
@@ -66,7 +67,9 @@ def remark(file: str, provider: str) -> None:
     # A pipe can be read only once.
     if not Path(file).is_file():
         return
-    guess = _look(file).guess
+    guess = None
+    with suppress(ExtraMissing):
+        guess = _look(file).guess
     if guess is not None and guess.alone and guess.provider != provider and provider not in _GUESTS:
         say(f"runwire: {named(file)} looks like {guess.provider}, and is read as {provider}")
 
