@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Spoken(NamedTuple):
@@ -15,6 +15,7 @@ class Spoken(NamedTuple):
     `words`: names of members whose strings are words of the protocol, which become words of raw chunks.
     `fast`: (module, name) of the typed decoders; without them everything is read member by member.
     `exact`: whether arguments must equal the oracle's as text; else as JSON.
+    `told`: an event without what only repeats the request, or is said better by a later one, for the accounting.
     """
 
     events: Callable[[Path], list[bytes]]
@@ -23,6 +24,7 @@ class Spoken(NamedTuple):
     words: frozenset[str]
     fast: tuple[tuple[str, str], ...]
     exact: bool = True
+    told: Callable[[dict[str, Any]], dict[str, Any]] = lambda event: event
 
 
 def spoken(provider: str) -> Spoken:

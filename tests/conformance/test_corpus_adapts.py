@@ -1,6 +1,7 @@
 """Every recorded stream converts: nothing raises, the grammar accepts it, and no split of the bytes changes it."""
 
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from conformance.spoken import spoken
 from runwire.adapters import Emitted, adapter
 
 SMALL = 3000
+# An error in the stream; `"error": null` is none.
+ERROR = re.compile(rb'"error"(?!:\s*null)')
 
 RECORDED = files()
 every_file = pytest.mark.parametrize(("provider", "path"), RECORDED, ids=[path.name for _, path in RECORDED])
@@ -93,7 +96,7 @@ def test_a_body_that_stops_early_is_cut_off(provider: str, path: Path) -> None:
     body = path.read_bytes()
     end = spoken(provider).sure(body)
     limit = min(len(body), end if end > 0 else len(body) // 2)
-    if b'"error"' in body[:limit] or limit < len(body) // 10:
+    if ERROR.search(body[:limit]) or limit < len(body) // 10:
         return
     for at in random.Random(path.name).sample(range(1, limit), min(20, limit - 1)):
         emitted = convert(provider, [body[:at]])

@@ -15,12 +15,14 @@ from conformance.oracles import bedrock_invoke as invoke_oracle
 from conformance.oracles import cohere_v2 as cohere_oracle
 from conformance.oracles import ollama as ollama_oracle
 from conformance.oracles import openai_chat as openai_oracle
+from conformance.oracles import openai_responses as responses_oracle
 from conformance.recorded import Seen, as_sse, convert, files
 from runwire.adapters import adapter, feed_event
 
 RECORDED = files()
 READERS: dict[str, Callable[[bytes], list[object]]] = {
     "openai-chat": openai_oracle.events,
+    "openai-responses": responses_oracle.events,
     "anthropic": anthropic_oracle.events,
     "cohere-v2": cohere_oracle.events,
     "bedrock-converse": converse_oracle.events,

@@ -15,6 +15,7 @@ from runwire.adapters.bedrock_invoke.invoke import BedrockInvoke
 from runwire.adapters.cohere_v2.chat import CohereV2
 from runwire.adapters.ollama.lines import Ollama
 from runwire.adapters.openai_chat.chat import OpenAIChat
+from runwire.adapters.openai_responses.responses import OpenAIResponses
 from runwire.adapters.rawchunks import RawChunks
 from runwire.adapters.several import Choices, Chosen
 from runwire.errors import UnknownProvider
@@ -31,21 +32,22 @@ class Thinking(Protocol):
 
 _ADAPTERS: Final[dict[str, Callable[[int, Framing | None], EventAdapter]]] = {
     "openai-chat": OpenAIChat,
+    "openai-responses": OpenAIResponses,
     "anthropic": Anthropic,
     "cohere-v2": CohereV2,
     "ollama": Ollama,
     "ai-sdk": AiSdk,
     "bedrock-converse": BedrockConverse,
+    "bedrock-invoke": BedrockInvoke,
 }
 # Protocols whose models may write `<think>` tags into their text.
-    "bedrock-invoke": BedrockInvoke,
 _THINKING: Final[dict[str, Thinking]] = {
     "openai-chat": OpenAIChat,
     "ollama": Ollama,
     "ai-sdk": AiSdk,
+    "bedrock-invoke": BedrockInvoke,
 }
 # The names of providers. Beside them `raw` takes raw chunks as they are, and `auto` tells the provider by itself.
-    "bedrock-invoke": BedrockInvoke,
 PROVIDERS: Final[tuple[str, ...]] = tuple(_ADAPTERS)
 RAW: Final = "raw"
 AUTO: Final = "auto"
