@@ -5,7 +5,7 @@ import msgspec
 from runwire_schemas.control import Parent
 
 
-class Lineage(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Ancestry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The runs above a run, the root first; empty for a root. Each names the wrapper that the next one came in."""
 
     path: tuple[Parent, ...] = ()

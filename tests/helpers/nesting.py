@@ -20,7 +20,7 @@ from runwire.unwrapper.core.state import Limits
 from runwire.unwrapper.handler import UnwrapHandler
 from runwire.unwrapper.settlement import Terms
 from runwire_schemas.keys import Keys, partition_of
-from runwire_schemas.lineage import Account, Lineage
+from runwire_schemas.lineage import Account, Ancestry
 from runwire_schemas.record import Record, parse
 
 KEYS = Keys("t")
@@ -203,8 +203,8 @@ class Pipeline:
     def nest(self, run: str) -> dict[str, bytes]:
         return self.hashes.get(KEYS.partition(partition_of(run, self.partitions)).nest(run), {})
 
-    def lineage(self, run: str) -> Lineage:
-        return msgspec.json.decode(self.nest(run)["l"], type=Lineage)
+    def lineage(self, run: str) -> Ancestry:
+        return msgspec.json.decode(self.nest(run)["l"], type=Ancestry)
 
     def account(self, run: str) -> Account:
         return msgspec.json.decode(self.nest(run)["i"], type=Account)
@@ -219,6 +219,11 @@ class Pipeline:
     def _id(self) -> str:
         self._clock += 1
         return f"{self._clock}-0"
+
+
+def records_of(pipeline: Pipeline, run: str) -> list[Record]:
+    """All records of a run, in the order in which they were written."""
+    return [record for records in pipeline.raw for record in records if record.run == run]
 
 
 def encoded(body: Any) -> bytes:

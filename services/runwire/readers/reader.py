@@ -21,7 +21,9 @@ from runwire.readers.chunks import Chunk
 from runwire.readers.cursors import parse_cursor
 from runwire.readers.feed import Feed
 from runwire.readers.hub import Hub, Opened
+from runwire.readers.lineage import Lineage
 from runwire.readers.options import ReaderOptions
+from runwire.readers.trees import RunNode
 from runwire_schemas.evidence import Evidence
 from runwire_schemas.keys import DEFAULT_PREFIX, Keys
 from runwire_schemas.record import WIRE_VERSION
@@ -88,6 +90,15 @@ class Reader:
         opened = await self._connect()
         async with opened.link as link:
             return await overview(link, self.keys, opened.partitions)
+
+    @property
+    def lineage(self) -> Lineage:
+        """Runs in runs: parents, children and trees."""
+        return Lineage(self._connect, self.keys)
+
+    async def tree(self, run_id: str, limit: int = 1000) -> RunNode:
+        """A run and the runs in it, at most `limit`, with what each and all of them used. Raises as `lineage` does."""
+        return await self.lineage.tree(run_id, limit)
 
     async def close(self) -> None:
         """End every iteration with ReaderClosed and disconnect. Idempotent."""

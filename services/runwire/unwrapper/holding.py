@@ -16,12 +16,12 @@ from runwire.unwrapper.core.state import Above, Nest
 from runwire.unwrapper.entries import Page
 from runwire.unwrapper.settlement import Birth, Draft, Terms
 from runwire_schemas.control import Parent
-from runwire_schemas.lineage import Lineage
+from runwire_schemas.lineage import Ancestry
 from runwire_schemas.record import UNWRAP_SRC
 
 # Of children that are done a run remembers so many; the others are loaded again when somebody names them.
 CLOSED_KEPT: Final = 256
-_lineage: Final = msgspec.json.Decoder(Lineage).decode
+_lineage: Final = msgspec.json.Decoder(Ancestry).decode
 
 
 class Held:
@@ -125,13 +125,13 @@ def _same_attempt(done: Child | None, log: RunLog) -> Child | None:
     return done if done is not None and done.attempt == log.state.attempt else None
 
 
-def _origin(nest: StoredNest) -> Lineage:
+def _origin(nest: StoredNest) -> Ancestry:
     """Where a run came from: as its claim says, if the enforcer let the claimant write it.
 
     A claim alone proves nothing. Its run may have been opened by a producer, or for another parent, just before.
     """
     if nest.claim is None:
-        return Lineage()
+        return Ancestry()
     claimed = _lineage(nest.claim)
     parent = claimed.parent
     if nest.state is None or parent is None:
@@ -140,6 +140,6 @@ def _origin(nest: StoredNest) -> Lineage:
     if author == UNWRAP_SRC + parent.run_id:
         return claimed
     if not author:
-        return Lineage()
+        return Ancestry()
     # The claim of its author is lost, which takes a loss of data: what stands above that one cannot be known.
-    return Lineage(path=(Parent(run_id=author.removeprefix(UNWRAP_SRC), wrapper="unknown", key="unknown"),))
+    return Ancestry(path=(Parent(run_id=author.removeprefix(UNWRAP_SRC), wrapper="unknown", key="unknown"),))

@@ -9,7 +9,7 @@ from runwire.unwrapper.core.nest import Nesting
 from runwire.unwrapper.core.usage import added, closing
 from runwire.unwrapper.core.wrappers import channel, read
 from runwire_schemas.control import Parent
-from runwire_schemas.lineage import Account, Lineage
+from runwire_schemas.lineage import Account, Ancestry
 
 _FAILED: Final = frozenset({"error", "abort", "tripwire"})
 # The enforcer tells a model off with these; the call itself may still be answered.
@@ -75,10 +75,10 @@ class RunLog(Nesting):
         """Nothing more comes of this log."""
         return self.state.end != "" and not self.state.tasks
 
-    def lineage(self) -> Lineage:
+    def lineage(self) -> Ancestry:
         """Where the run came from."""
         path = (Parent(run_id=up.run_id, wrapper=up.wrapper, key=up.key) for up in self.state.path)
-        return Lineage(path=tuple(path))
+        return Ancestry(path=tuple(path))
 
     def account(self) -> Account:
         """What the run says of itself."""

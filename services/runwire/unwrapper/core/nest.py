@@ -14,7 +14,7 @@ from runwire.unwrapper.core.names import is_above, made_name, renamed, unfit
 from runwire.unwrapper.core.state import Above, Limits, Nest
 from runwire.unwrapper.core.wrappers import Inner, Output
 from runwire_schemas.control import Parent, RunEnd, RunStart
-from runwire_schemas.lineage import ChildLink, Lineage
+from runwire_schemas.lineage import Ancestry, ChildLink
 from runwire_schemas.raw import Failure
 from runwire_schemas.record import Kind
 
@@ -165,7 +165,7 @@ class Nesting:
         path = [*state.path, Above(self.run_id, output.wrapper, output.key)]
         parents = tuple(Parent(run_id=up.run_id, wrapper=up.wrapper, key=up.key) for up in path)
         start = RunStart(mode="agent-loop", parent=parents[-1])
-        self._write(name, child, "control", _encode(start), _encode(Lineage(path=parents)))
+        self._write(name, child, "control", _encode(start), _encode(Ancestry(path=parents)))
         return child
 
     def _carried(self, name: str, child: Child, channel: str) -> None:
