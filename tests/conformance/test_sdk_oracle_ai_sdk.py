@@ -4,19 +4,28 @@ Differences on purpose are in differences/ai-sdk.toml: where the file is one of 
 is a recording (`protocol/name`), from the adapter of its protocol, for the versions in `notes`.
 """
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from conformance.compared import reviewed, unequal
 from conformance.expected import Difference, differences, same_arguments
 from conformance.oracles.ai_sdk import Answer, answers, reads
 from conformance.recorded import Seen, convert
+from conformance.spoken import spoken
 from helpers import recordings, stream_parts
+from helpers.parts import make
 from runwire.adapters import PROVIDERS
 from runwire_schemas.raw import Usage
 
 PROVIDER = "ai-sdk"
 FOLDER = stream_parts()
 ANSWERS = answers(FOLDER)
+# Usage on every event, from a server that the package does not know: V2 cannot tell that it was not the last.
+TOLD_BY_USAGE = {
+    "v2.openai-chat.magentic__test_openai_chat_model_gemini_acomplete-Say-hello--output_types0-str.sse.jsonl",
+}
 READ = [answer for answer in ANSWERS if answer.protocol in PROVIDERS]
 
 
@@ -41,11 +50,41 @@ def test_the_parts_say_what_the_provider_said(answer: Answer) -> None:
     assert unalike(theirs, ours) == {row.field for row in family() if row.file == key(answer) and applies(row, answer)}
 
 
+def test_a_body_that_stops_early_is_cut_off_to_the_packages_too(tmp_path: Path) -> None:
+    """They write a finish part all the same, and it must not be taken for a clean end."""
+    for protocol in {answer.protocol for answer in READ}:
+        for path in recordings(protocol):
+            cut = half(protocol, path)
+            if cut:
+                (tmp_path / "corpus" / protocol).mkdir(parents=True, exist_ok=True)
+                (tmp_path / "corpus" / protocol / path.name).write_bytes(cut)
+    # It says who answered, and so which package reads it.
+    manifest = recordings(READ[0].protocol)[0].parents[1] / "MANIFEST.tsv"
+    if manifest.exists():
+        shutil.copy(manifest, tmp_path / "corpus")
+    make(tmp_path / "corpus", tmp_path / "parts")
+
+    made = {answer.file: tmp_path / "parts" / answer.file for answer in answers(tmp_path / "parts")}
+    ends = {file: Seen(convert(PROVIDER, [path.read_bytes()])).finish for file, path in made.items()}
+
+    assert len(ends) > 300
+    assert {file for file, end in ends.items() if end not in ("aborted", "error")} == TOLD_BY_USAGE & ends.keys()
+
+
 def test_every_row_names_what_was_read() -> None:
     files = {answer.file for answer in ANSWERS}
     read = {key(answer) for answer in READ} | {row.file for row in family() if row.file.split("/")[0] not in PROVIDERS}
 
     assert {row.file for row in differences(PROVIDER)} <= files | read
+
+
+def half(protocol: str, path: Path) -> bytes:
+    """Whole events from before the provider's word that ends the response; nothing if there are none."""
+    body = path.read_bytes()
+    end = spoken(protocol).sure(body)
+    if path.suffix == ".json" or b'"error"' in body or end <= 0:
+        return b""
+    return body[: body.rfind(b"\n", 0, end * 2 // 3) + 1]
 
 
 def unalike(theirs: Seen, ours: Seen) -> set[str]:

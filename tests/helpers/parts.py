@@ -36,7 +36,7 @@ def made_from(corpus: Path) -> Path | str:
     files = sorted(path for path in corpus.glob("*/*") if path.suffix in (".sse", ".jsonl", ".json"))
     if not files:
         return f"no recorded streams in {corpus} (RUNWIRE_CORPUS names the corpus folder)"
-    node = shutil.which("node", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
+    node = _node()
     if node is None:
         return "no node on this machine, which makes the AI SDK's parts from the recorded streams"
     # npm writes this file last.
@@ -45,8 +45,32 @@ def made_from(corpus: Path) -> Path | str:
         return "the AI SDK's npm packages are not installed (python tools/node.py installs them)"
     out = FOLDER / "node_modules" / ".cache" / f"parts-{_digest(files)}"
     if not out.exists():
-        _make(node, corpus, out)
+        # Beside its place first: several test processes may begin at the same time, and the first to end wins.
+        making = out.with_name(f"{out.name}.{os.getpid()}")
+        make(corpus, making / "ai-sdk")
+        try:
+            making.rename(out)
+        except OSError:
+            shutil.rmtree(making)
     return out / "ai-sdk"
+
+
+def make(corpus: Path, out: Path) -> None:
+    """The parts and answers of the recordings in one folder, which must not be empty of protocols."""
+    done = subprocess.run(
+        [_node() or "node", "parts.mjs", str(corpus), str(out)],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT_S,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"the AI SDK's parts could not be made:\n{done.stderr}")
+
+
+def _node() -> str | None:
+    return shutil.which("node", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
 
 
 def _digest(files: list[Path]) -> str:
@@ -56,22 +80,3 @@ def _digest(files: list[Path]) -> str:
     for path in files:
         digest.update(f"{path.parent.name}/{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode())
     return digest.hexdigest()[:16]
-
-
-def _make(node: str, corpus: Path, out: Path) -> None:
-    """Beside its place first: several test processes may begin at the same time, and the first to end wins."""
-    making = out.with_name(f"{out.name}.{os.getpid()}") / "ai-sdk"
-    done = subprocess.run(
-        [node, "parts.mjs", str(corpus), str(making)],
-        cwd=FOLDER,
-        capture_output=True,
-        text=True,
-        timeout=_LIMIT_S,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"the AI SDK's parts could not be made:\n{done.stderr}")
-    try:
-        making.parent.rename(out)
-    except OSError:
-        shutil.rmtree(making.parent)

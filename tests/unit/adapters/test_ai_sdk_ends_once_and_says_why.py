@@ -72,6 +72,13 @@ def test_a_stream_without_a_finish_part_was_cut_off() -> None:
         part("finish"),
         v3("other", None),
         v3("interrupted", None, EMPTY),
+        v3("interrupted", "stop"),
+        v3("other", "in_progress"),
+        v3("other", "queued"),
+        v2("unknown"),
+        v2("unknown", meta={}),
+        v2("unknown", meta={"google": {"safetyRatings": None}}),
+        v2("unknown", {}, meta={"together": {}}),
         part("finish", finishReason={}, usage=V3_USAGE),
     ],
 )
@@ -82,11 +89,14 @@ def test_a_finish_part_that_only_says_that_the_stream_is_over_is_no_end(finish: 
     assert (seen.finish, failure(seen)[1], failure(seen)[3]) == ("aborted", "cut-off", True)
 
 
-def test_usage_tells_that_an_unknown_reason_was_one() -> None:
-    """V2 says `unknown` for a word that it does not know, too."""
-    assert said(*text("0", "a"), v2("unknown")).finish == "stop"
-    assert said(call("c", "f", "{}"), v2("unknown")).finish == "tool_calls"
+def test_usage_tells_that_a_reason_that_the_package_does_not_know_was_one() -> None:
+    """V2 says `unknown` for both; only the packages that any server may answer meet words that they do not know."""
+    meta: Json = {"together": {}}
+    assert said(*text("0", "a"), v2("unknown", meta=meta)).finish == "stop"
+    assert said(call("c", "f", "{}"), v2("unknown", meta=meta)).finish == "tool_calls"
+    assert said(call("c", "f", "{}"), v2(None, meta=meta)).finish == "tool_calls"
     assert said(call("c", "f", "{}"), v2("stop")).finish == "stop"
+    assert said(call("c", "f", "{}"), v3("other", "eos")).finish == "stop"
 
 
 def test_an_error_part_and_a_finish_part_are_one_failed_end() -> None:
@@ -155,6 +165,15 @@ def test_errors_of_any_shape(
     value: Any, message: str, code: str | None, status: int | None, retryable: bool | None
 ) -> None:
     assert failure(said(error(value), v2("error"))) == (message, code, status, retryable)
+
+
+@pytest.mark.parametrize("finish", [[], [v3("error", None)]])
+def test_an_error_for_want_of_a_finish_reason_is_a_stream_that_was_cut_off(finish: list[Json]) -> None:
+    seen = said(*text("0", "a"), error({"name": "AI_InvalidResponseDataError"}), *finish)
+    other = said(*text("0", "a"), error({"name": "AI_InvalidResponseDataError", "data": {"n": 1}}), *finish)
+
+    assert (seen.finish, failure(seen)[1], failure(seen)[3]) == ("aborted", "cut-off", True)
+    assert (other.finish, failure(other)[1]) == ("error", "AI_InvalidResponseDataError")
 
 
 def test_an_error_that_says_more_is_kept_whole_but_for_the_request() -> None:

@@ -7,11 +7,14 @@ import msgspec
 from runwire.adapters import failures
 from runwire.adapters.ai_sdk.wire import Members, flag_of, inner_of, object_of
 from runwire.adapters.opaque import fields_of, present, quote, text_of
+from runwire.adapters.writing.call import FailedKind
 from runwire_schemas.raw import Failure
 
 # The package's own complaint about one event that it does not understand. The response goes on after it.
 _COMPLAINTS: Final = frozenset({"AI_TypeValidationError", "AI_JSONParseError"})
 _NAMED: Final = dict.fromkeys(_COMPLAINTS, "the AI SDK could not read an event of the provider")
+# With nothing else in it: a stream that ended without a finish reason, as its message would say if it had JSON.
+_STOPPED: Final = "AI_InvalidResponseDataError"
 # What was asked: no part of the answer, and not for everybody to read.
 _REQUEST: Final = "requestBodyValues"
 _SILENT: Final = Failure(message="the stream reported an error that does not say what it is", code="provider-error")
@@ -19,22 +22,27 @@ _SILENT: Final = Failure(message="the stream reported an error that does not say
 
 class Reported(NamedTuple):
     """One error. `complaint`: the package could not read an event, and the provider reported no error in it.
-    `whole`: compact JSON of the error if it says more than the failure does.
+    `whole`: compact JSON of the error if it says more than the failure does. `kind`: `aborted` if the error is that
+    the provider's stream stopped.
     """
 
     failure: Failure
-    complaint: bool
-    whole: bytes | None
+    complaint: bool = False
+    whole: bytes | None = None
+    kind: FailedKind = "error"
 
 
 def reported(error: msgspec.Raw) -> Reported:
     """What the `error` of an error part says."""
     fields = fields_of(error)
     if fields is None:
-        return Reported(failures.failure_of(error) if present(error) else _SILENT, complaint=False, whole=None)
+        return Reported(failures.failure_of(error) if present(error) else _SILENT)
     fields.pop(_REQUEST, None)
-    if not any(present(raw) for raw in fields.values()):
-        return Reported(_SILENT, complaint=False, whole=None)
+    said = {name for name, raw in fields.items() if present(raw)}
+    if not said:
+        return Reported(_SILENT)
+    if said == {"name"} and text_of(fields["name"]) == _STOPPED:
+        return Reported(failures.cut_off("the provider's stream ended without a finish reason"), kind="aborted")
     theirs = _provider_error(fields)
     complaint = theirs is None and text_of(fields.get("name")) in _COMPLAINTS
     whole = object_of(fields)

@@ -1,8 +1,8 @@
 """The AI SDK's LanguageModelV2, V3 and V4 stream parts, as `doStream` of a model gives them: one part a line.
 
 The end is the `finish` part; a stream without it was cut off. The packages write a `finish` also when their provider's
-stream stopped early. V4 says so (`interrupted`); V3 gives no word of the provider then, and V2 neither a reason nor
-the whole usage. An `error` part ends nothing: more parts may follow, so it is told with the `finish` part.
+stream stopped early. V4 says so (`interrupted`); V3 gives no word of the provider then, and V2 neither a reason nor,
+in most cases, the usage. An `error` part ends nothing: more parts may follow, so it is told with the `finish` part.
 """
 
 from collections.abc import Callable
@@ -43,17 +43,23 @@ STOP: Final[dict[str, StopKind]] = {
     "length": "max_tokens",
     "content-filter": "content_filter",
 }
+# V2's word for none, which is also the one for a word that the package does not know.
+_SILENT: Final = frozenset({"unknown", ""})
+# What a response is that is not over, in the words of Google and OpenAI.
+_GOING_ON: Final = frozenset({"in_progress", "queued"})
+# Whose packages know all words of their provider, by their names in metadata. V2 of other such packages has none.
+_OWN: Final = frozenset({"anthropic", "bedrock", "deepseek", "google", "googleVertex", "perplexity", "vertex", "xai"})
 _ERROR: Final = Failure(message="the provider ended the response with an error", code="provider-error")
 _PROSE_READ: Final = frozenset({"type", "id", "delta", "text", "textDelta", "providerMetadata", "citations"})
 _FINISH_READ: Final = frozenset({"type", "usage", "finishReason", "providerMetadata"})
 
 
 class _Reason(NamedTuple):
-    """`word` is the AI SDK's; `raw` the provider's, `told` whether it gave one (V2 does not say)."""
+    """`word` is the AI SDK's; `raw` the provider's; `told`: the response came to its end."""
 
     word: str
     raw: str
-    told: bool | None
+    told: bool
 
 
 class AiSdk(WireAdapter):
@@ -80,7 +86,7 @@ class AiSdk(WireAdapter):
         self._prose = Prose(self._call, self._think)
         self._tools = Tools(self._call)
         self._beside = Beside(self._call)
-        self._failure: Failure | None = None  # the first error that was reported
+        self._failure: tuple[Failure, FailedKind] | None = None  # the first error that was reported
         self._complaint: Failure | None = None  # the first event that the package could not read
         self._handlers: dict[str, Callable[[Members], None]] = {
             "text-start": self._text_start,
@@ -194,7 +200,7 @@ class AiSdk(WireAdapter):
         if error.complaint:
             self._complaint = self._complaint or error.failure
         elif self._failure is None:
-            self._failure = error.failure
+            self._failure = error.failure, error.kind
         elif error.whole is None:
             self._call.beside("raw", {"error": quote(error.failure.message)})
         if error.whole is not None:
@@ -206,7 +212,9 @@ class AiSdk(WireAdapter):
             self._call.remember("usage", compact(usage))
             self._call.usage = usage_of(fields_of(usage) or {}, metadata)
         self._beside.remember({**metadata, **rest_of(part, _FINISH_READ)})
-        reason = _reason(part.get("finishReason", NULL))
+        # Any server may answer the packages for OpenAI's protocol, in words of its own; those have metadata.
+        foreign = self._call.usage is not None and bool(metadata.keys() - _OWN)
+        reason = _reason(part.get("finishReason", NULL), foreign=foreign)
         failed = self._failed(reason)
         if failed is not None:
             self._fail(*failed, reason.raw)
@@ -214,30 +222,28 @@ class AiSdk(WireAdapter):
         self._prose.close()
         self._tools.close()
         self._open_step()
-        if reason.told is None and self._call.has_tools:
-            self._call.finish("tool_calls", reason.raw)
-        else:
-            self._call.finish(STOP.get(reason.word, "stop"), reason.raw)
+        silent = reason.word in _SILENT and self._call.has_tools
+        self._call.finish("tool_calls" if silent else STOP.get(reason.word, "stop"), reason.raw)
 
     def _failed(self, reason: _Reason) -> tuple[Failure, FailedKind] | None:
         """Why the call failed, or None. An event that the package could not read fails a call only if the finish part
         does not say that the response came to its end all the same.
         """
         if self._failure is not None:
-            return self._failure, "error"
+            return self._failure
         if reason.word == "error":
             return self._complaint or _ERROR, "error"
-        ended = self._call.usage is not None if reason.told is None else reason.told
-        if ended:
+        if reason.told:
             return None
         if self._complaint is not None:
             return self._complaint, "error"
         return cut_off("the provider's stream ended without a finish reason"), "aborted"
 
     def _end_of_body(self) -> None:
-        failure = self._failure or self._complaint
-        if failure is not None:
-            self._fail(failure, "error")
+        if self._failure is not None:
+            self._fail(*self._failure)
+        elif self._complaint is not None:
+            self._fail(self._complaint, "error")
         else:
             self._fail(cut_off("it ended without a finish part"), "aborted")
 
@@ -258,11 +264,16 @@ def _delta(part: Members) -> str:
     return next((text for name in ("delta", "textDelta", "text") if (text := text_of(part.get(name)))), "")
 
 
-def _reason(raw: msgspec.Raw) -> _Reason:
-    """V2's reason is a word. V3's has the provider's beside it, unless the provider gave none."""
+def _reason(raw: msgspec.Raw, *, foreign: bool) -> _Reason:
+    """V2's reason is a word. V3's has the provider's beside it, unless the provider gave none.
+
+    `foreign`: usage says that the provider came to its end, in a word that V2's package may not know.
+    """
     members = fields_of(raw)
     if members is None:
         word = text_of(raw) or ""
-        return _Reason(word, word, None if word in ("unknown", "") else True)
+        return _Reason(word, word, word not in _SILENT or foreign)
     word, provider = word_of(members, "unified"), word_of(members, "raw")
-    return _Reason(word, provider, bool(provider) or word not in ("other", "interrupted", ""))
+    if word in ("other", ""):
+        return _Reason(word, provider, provider not in ("", *_GOING_ON))
+    return _Reason(word, provider, word != "interrupted")
