@@ -146,12 +146,16 @@ TaskState = Literal["queued", "running", "suspended"]
 
 
 class Task(msgspec.Struct, array_like=True):
-    """A live background task: the tool call that readers know it by, and its last sign of life."""
+    """A live background task: the tool call that readers know it by, and its last sign of life.
+
+    `named`: the run has named that call, so a late answer is known even when the call is forgotten.
+    """
 
     call: str
     name: str
     state: TaskState
     last: str
+    named: bool
 
 
 class Shown(msgspec.Struct, array_like=True):

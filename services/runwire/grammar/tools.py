@@ -70,14 +70,18 @@ def remember(state: State, raw_id: str, name: str, as_: ToolState) -> str:
     while (out := _numbered(raw_id, use)) in state.tools or out in state.answered:
         use += 1
     state.uses[raw_id] = use
-    state.tools[out] = Tool(raw_id, name, state.steps, as_)
+    tool = state.tools[out] = Tool(raw_id, name, state.steps, as_)
+    for task in state.tasks.values():
+        if task.call == out:
+            task.named = tool.task = True
     state.tool_size += _size(raw_id, name)
     return out
 
 
 def named(state: State, out: str) -> bool:
     """Whether the run is known to have named this call: it awaits its answer, has it, or runs in the background."""
-    return out in state.tools or out in state.answered or any(task.call == out for task in state.tasks.values())
+    known = out in state.tools or out in state.answered
+    return known or any(task.named and task.call == out for task in state.tasks.values())
 
 
 def repeated(state: State, out: str) -> str | None:
@@ -96,7 +100,9 @@ def answer(state: State, limits: Limits, out: str, raw_id: str, name: str) -> No
         return
     tool = state.tools.pop(out, None)
     if tool is None:
-        answered = Answered(raw_id, name, state.steps, task=any(task.call == out for task in state.tasks.values()))
+        # Its call was forgotten, so this is what followed the placeholder; or nobody asked for it.
+        late = named(state, out)
+        answered = Answered(raw_id, name, state.steps, task=late, twice=late)
     else:
         _forget_input(state, tool)
         state.tool_size -= _size(tool.id, tool.name)

@@ -72,7 +72,8 @@ def _move(run: Run, x: Input, move: TaskMove, call: str) -> None:
             end(run, task_id)
         case "queued" | "running" | "suspended":
             if task is None:
-                task = state.tasks[task_id] = Task(call, x.text("toolName"), move.then, x.record.id)
+                named = tools.named(state, call)
+                task = state.tasks[task_id] = Task(call, x.text("toolName"), move.then, x.record.id, named)
                 state.task_size += _size(task_id, task)
             task.state, task.last = move.then, x.record.id
     known = state.tools.get(call) or state.answered.get(call)
