@@ -31,7 +31,7 @@ def install() -> str:
     node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if node is None or npm is None:
         return "no node and npm on this machine"
-    if _run([node, "-e", f"process.exit(parseInt(process.versions.node) < {OLDEST})"], path):
+    if _run([node, "-e", f"process.exit(parseInt(process.versions.node) < {OLDEST} ? 1 : 0)"], path):
         return f"node is not version {OLDEST} or later"
     installed, wanted = FOLDER / "node_modules" / ".package-lock.json", FOLDER / "package-lock.json"
     if installed.exists() and installed.stat().st_mtime >= wanted.stat().st_mtime:
