@@ -110,3 +110,35 @@ def test_a_whole_message_is_not_taken_for_one_while_a_tag_is_held_back() -> None
     body = sse(chunk({"content": "<thi"}), WHOLE)
 
     assert Seen(run(OpenAIChat(think=True), body)).text == "<thi"
+
+
+def test_what_a_call_has_beside_is_kept_and_nothing_is_not() -> None:
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    custom = {"index": 1, "id": "d", "type": "custom", "custom": {"name": "g", "input": "x"}, "why": {"a": ""}}
+
+    seen = openai(chunk({"tool_calls": [{**call, "mood": "calm", "custom": None, "why": None}, custom]}, "tool_calls"))
+
+    assert [one.id for one in seen.tools] == ["c", "d"]
+    assert _kept(seen) == [{"toolCall": {"mood": "calm"}}]
+
+
+def test_copies_of_what_a_delta_has_are_not_kept() -> None:
+    blocks = [{"type": "thinking", "thinking": "hm", "signature": "SIG"}]
+    specific = {"refusal": None, "content": "x", "thinking_blocks": None, "mood": "calm"}
+
+    seen = openai(chunk({"content": "x", "thinking_blocks": blocks, "provider_specific_fields": specific}), END)
+
+    assert (seen.reasoning, seen.thinking[0].signature, seen.text) == ("hm", "SIG", "x")
+    assert _kept(seen) == [
+        {"delta": {"reasoning_details": [{"type": "thinking"}]}},
+        {"delta": {"provider_specific_fields": {"mood": "calm"}}},
+    ]
+
+
+def test_what_says_nothing_is_not_kept() -> None:
+    detail = {"type": "reasoning.text", "text": "hm", "mood": None}
+    nothing: Json = {"mood": None, "moods": [], "why": "", "when": {"a": None}}
+
+    seen = openai(chunk({**nothing, "reasoning_details": [detail]}, choice=nothing, mood=None, moods=[]), END)
+
+    assert (seen.reasoning, seen.beside("raw")) == ("hm", [])
