@@ -17,6 +17,8 @@ FOLDER = Path(__file__).resolve().parents[1] / "conformance" / "node"
 ANSWERS = "answers.jsonl"
 
 _PROGRAMS = ("parts.mjs", "models.mjs", "answers.mjs", "package-lock.json")
+# Parts of so many corpora and programs are kept; each has some megabytes.
+_KEPT = 4
 # It takes five seconds on two busy cores.
 _LIMIT_S = 300
 
@@ -52,6 +54,8 @@ def made_from(corpus: Path) -> Path | str:
             making.rename(out)
         except OSError:
             shutil.rmtree(making)
+        for old in sorted(out.parent.glob("parts-*"), key=lambda folder: folder.stat().st_mtime)[:-_KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
     return out / "ai-sdk"
 
 
