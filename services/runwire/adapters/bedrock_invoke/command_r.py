@@ -4,7 +4,7 @@ The end is `stream-end`, which repeats the whole answer: of that only what did n
 """
 
 from collections.abc import Callable
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -12,7 +12,7 @@ from runwire.adapters.base import MAX_EVENT, Framing
 from runwire.adapters.bedrock_invoke.told import NULL, Members, Told
 from runwire.adapters.cohere_v2.chat import FAILED, STOP
 from runwire.adapters.cohere_v2.wire import usage_of
-from runwire.adapters.failures import cut_off, details_in, failure_in
+from runwire.adapters.failures import cut_off, details_in, failure_in, failure_of
 from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, text_of
 from runwire.adapters.wire import WireAdapter
 from runwire.adapters.writing.call import Call
@@ -29,9 +29,8 @@ _WHOLE_READ: Final = frozenset(
 _CALL_READ: Final = frozenset({"name", "parameters", "index", "id"})
 
 
-class _Text(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, tag_field="event_type", tag="text-generation"
-):
+class _Text(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    event_type: Literal["text-generation"]
     text: str
     is_finished: bool = False
 
@@ -68,8 +67,14 @@ class CommandR(WireAdapter):
             self._call.text(event.text)
 
     def _loose(self, name: str, data: bytes) -> None:
-        top = fields_of(self._told.without(data)) or {}
-        failure = failure_in(top)
+        top = fields_of(self._told.without(data))
+        if top is None:
+            if name == "error":
+                self._call.fail(failure_of(data))
+            elif present(msgspec.Raw(data)):
+                self._call.beside("raw", {"value": compact(data)})
+            return
+        failure = failure_in(top) or (failure_of(data) if name == "error" else None)
         if failure is not None:
             details = details_in(top)
             if details is not None:

@@ -74,7 +74,7 @@ class Completions(WireAdapter):
         except msgspec.ValidationError:
             self._loose(name, data)
             return
-        if piece.is_finished:
+        if piece.is_finished or name == "error":
             self._loose(name, data)
             return
         # Titan's index is that of the piece.

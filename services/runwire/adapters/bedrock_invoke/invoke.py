@@ -118,6 +118,7 @@ def _family(event: WireEvent) -> str:
         ("command-r", "event_type" in top),
         ("chat", "choices" in top),
         ("nova", not _NOVA.isdisjoint({*top, event.name})),
-        ("completions", not _COMPLETIONS.isdisjoint(top) or failure_in(top) is not None),
+        ("completions", not _COMPLETIONS.isdisjoint(top)),
+        ("completions", event.name == "error" or failure_in(top) is not None),
     )
     return next((family for family, fits in told if fits), "")
