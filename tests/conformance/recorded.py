@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from conformance.eventstream import conversed, invoked
+from conformance.spoken import spoken
 from helpers import corpus
 from runwire.adapters import PROVIDERS, Emitted, adapter
 from runwire.grammar.limits import Limits
@@ -144,6 +145,10 @@ def as_sse(provider: str, path: Path) -> bytes:
     body = path.read_bytes()
     if path.suffix == ".sse" or provider == "ollama":
         return body
+    if provider == "gemini":
+        # Its SDK takes no `[DONE]`, and an array's elements are written over many lines.
+        elements = (msgspec.json.format(event, indent=-1) for event in spoken(provider).events(path))
+        return b"".join(b"data: %s\n\n" % element for element in elements)
     events = [line for line in body.splitlines() if line.strip()]
     if provider.startswith("bedrock"):
         return conversed(events) if provider == "bedrock-converse" else invoked(events)

@@ -13,6 +13,8 @@ from runwire.adapters.base import Adapter, Emitted, EventAdapter, Framing
 from runwire.adapters.bedrock_converse.converse import BedrockConverse
 from runwire.adapters.bedrock_invoke.invoke import BedrockInvoke
 from runwire.adapters.cohere_v2.chat import CohereV2
+from runwire.adapters.gemini.stream import Gemini
+from runwire.adapters.gemini_interactions.stream import GeminiInteractions
 from runwire.adapters.ollama.lines import Ollama
 from runwire.adapters.openai_chat.chat import OpenAIChat
 from runwire.adapters.openai_responses.responses import OpenAIResponses
@@ -34,6 +36,8 @@ _ADAPTERS: Final[dict[str, Callable[[int, Framing | None], EventAdapter]]] = {
     "openai-chat": OpenAIChat,
     "openai-responses": OpenAIResponses,
     "anthropic": Anthropic,
+    "gemini": Gemini,
+    "gemini-interactions": GeminiInteractions,
     "cohere-v2": CohereV2,
     "ollama": Ollama,
     "ai-sdk": AiSdk,

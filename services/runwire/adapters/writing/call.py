@@ -52,18 +52,19 @@ class Call(Writer):
 
     # Text and reasoning ---------------------------------------------------------------------------------------------
 
-    def text(self, text: str) -> None:
-        """More answer text. It closes reasoning that is open."""
+    def text(self, text: str, gemini: bytes = b"") -> None:
+        """More answer text. It closes reasoning that is open. `gemini`: metadata of the part, on its first delta."""
         if self._thinking is not None and self.opened < MANY_BLOCKS:
             self.end_thinking()
         if len(text) > MAX_DELTA:
-            for start in range(0, len(text), MAX_DELTA):
+            self.text(text[:MAX_DELTA], gemini)
+            for start in range(MAX_DELTA, len(text), MAX_DELTA):
                 self.text(text[start : start + MAX_DELTA])
             return
         block = self._text
         if block is None or block.full:
             block = self.open_text()
-        self.delta(block, text)
+        self.delta(block, text, gemini)
 
     def open_text(self) -> Block:
         """Begins a text block even if no text follows, as some providers do."""
@@ -151,7 +152,7 @@ class Call(Writer):
         if len(self._tools) >= MAX_OPEN_TOOLS:
             self.end_tool(next(iter(self._tools.values())))
         block = self.open(b"tool_use", b"tool-call-delta")
-        block.id = self._unique(identity or self._made(block.index))
+        block.id = self._unique(identity or self.made_id(block.index))
         self._tools[block.index] = block
         head = b'{"type":"tool-call-delta","index":%d,"id":%s' % (block.index, quote(block.id))
         block.prefix = head + b',"argumentsDelta":'
@@ -205,7 +206,9 @@ class Call(Writer):
             return identity
         return f"{self.response_id}:{identity}"
 
-    def _made(self, index: int) -> str:
+    def made_id(self, index: int | None = None) -> str:
+        """An id for a call that the provider gave none, by the index of its block; the next block's if None."""
+        index = self.opened if index is None else index
         return f"generated-{self.response_id}-{index}" if self.response_id else f"generated-{index}"
 
     def _unique(self, identity: str) -> str:

@@ -1,5 +1,6 @@
 """What an answer cites, as `source` chunks."""
 
+import hashlib
 from typing import Final
 
 import msgspec
@@ -36,6 +37,18 @@ class Sources:
                 self._urls.add(url)
             self._source("url", title, {"url": url}, raw)
 
+    def listed(self, url: str, title: str, raw: msgspec.Raw) -> None:
+        """One of Gemini's lists, which later events may repeat: once per URL, and once if it has none."""
+        key = url or hashlib.sha256(compact(raw)).hexdigest()
+        if key not in self._urls:
+            if len(self._urls) < _REMEMBERED:
+                self._urls.add(key)
+            self.quoted(url, title, raw)
+
+    def quoted(self, url: str, title: str, raw: msgspec.Raw) -> None:
+        """A place in a source, each of which counts; a document if it has no URL."""
+        self._source("url" if url else "document", title, {"url": url} if url else {}, raw)
+
     def cited(self, raw: msgspec.Raw) -> None:
         """A citation of Anthropic: each one counts, as each quotes a place of its own."""
         members = fields_of(raw) or {}
@@ -43,7 +56,8 @@ class Sources:
         if url:
             self._source("url", text_of(members.get("title")) or "", {"url": url}, raw)
         else:
-            title = text_of(members.get("document_title")) or text_of(members.get("title")) or ""
+            names = ("document_title", "title", "filename")
+            title = next((text for name in names if (text := text_of(members.get(name)))), "")
             self._source("document", title, {}, raw)
 
     def placed(self, raw: msgspec.Raw) -> None:

@@ -112,15 +112,21 @@ class Writer(ABC):
         self.put(b'{"type":"block-start","index":%d,"blockKind":"%s"}' % (index, kind))
         return Block(index, b'{"type":"%s","index":%d,"text":' % (delta, index))
 
-    def delta(self, block: Block, text: str) -> None:
-        """At most MAX_DELTA characters more. The hot path: one encoding, no more."""
+    def delta(self, block: Block, text: str, gemini: bytes = b"") -> None:
+        """At most MAX_DELTA characters more. The hot path: one encoding, no more.
+
+        `gemini`: Gemini's metadata of the part that the text is, compact JSON.
+        """
         if self.finished:
             return
         try:
             piece = _repaired(block, text) if block.carry else _encode(text)
         except UnicodeEncodeError:
             piece = _repaired(block, text)
-        self._out.append(Emitted("provider", block.prefix + piece + b"}"))
+        if gemini:
+            self.put(block.prefix + piece + b',"gemini":' + gemini + b"}")
+        else:
+            self._out.append(Emitted("provider", block.prefix + piece + b"}"))
         block.pieces.append(piece[1:-1])
         block.size += len(piece)
 

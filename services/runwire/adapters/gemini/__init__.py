@@ -1,0 +1,1 @@
+"""Gemini's generateContent, of AI Studio and of Vertex."""
