@@ -3,7 +3,6 @@
 import asyncio
 
 from faststream.asgi import AsgiFastStream, AsyncAPIRoute
-from faststream.redis import RedisBroker
 from faststream.specification import AsyncAPI
 
 from runwire.broker.runtime import Node
@@ -13,7 +12,7 @@ from runwire.enforcer.keeping import Keeping
 from runwire.enforcer.limits import limits_of
 from runwire.enforcer.telemetry import Metrics, Telemetry
 from runwire.enforcer.timeouts import Timeouts
-from runwire.service.process import Service, routes, serve, working
+from runwire.service.process import Service, broker_of, routes, serve, working
 from runwire.service.telemetry import make_logger
 from runwire.settings import Settings
 from runwire_schemas.keys import Keys
@@ -23,11 +22,7 @@ def build(settings: Settings) -> Service:
     """Put the parts together; nothing is started and nothing connected."""
     metrics = Metrics()
     log = make_logger(settings.log_level)
-    broker = RedisBroker(
-        settings.redis_url,
-        socket_timeout=settings.command_timeout_s,
-        socket_connect_timeout=settings.connect_timeout_s,
-    )
+    broker = broker_of(settings)
     publish = EventPublisher(broker, Keys(settings.prefix).events, settings.events_max)
     clock = asyncio.get_running_loop().time
     handler = RunHandler(limits_of(settings), settings.partitions, clock=clock, commit_chunks=settings.commit_chunks)

@@ -12,9 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import uvicorn
 from faststream.asgi import AsgiFastStream, AsgiResponse, get
+from faststream.redis import RedisBroker
 
 from runwire.broker.runtime import Node
 from runwire.service import health
+from runwire.settings import Settings
 
 JSON: Final = {"Content-Type": "application/json"}
 
@@ -35,6 +37,15 @@ async def working(node: Node) -> AsyncGenerator[None]:
         yield
     finally:
         await node.drain()
+
+
+def broker_of(settings: Settings) -> RedisBroker:
+    """FastStream's own connection, for events. An application does not start without one."""
+    return RedisBroker(
+        settings.redis_url,
+        socket_timeout=settings.command_timeout_s,
+        socket_connect_timeout=settings.connect_timeout_s,
+    )
 
 
 def routes(node: Node, render: Callable[[], bytes]) -> list[tuple[str, Any]]:

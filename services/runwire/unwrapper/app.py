@@ -5,7 +5,7 @@ from faststream.specification import AsyncAPI
 
 from runwire.broker.nests import NestLedger
 from runwire.broker.runtime import Node
-from runwire.service.process import Service, routes, serve, working
+from runwire.service.process import Service, broker_of, routes, serve, working
 from runwire.service.telemetry import make_logger
 from runwire.settings import Settings
 from runwire.unwrapper.core.state import Limits
@@ -46,6 +46,7 @@ def build(settings: Settings) -> Service:
         observer=Telemetry(metrics, make_logger(settings.log_level)),
     )
     app = AsgiFastStream(
+        broker_of(settings),
         logger=None,
         lifespan=lambda: working(node),
         specification=AsyncAPI(title="Runwire unwrapper", version="1", description="Makes runs of nested outputs."),

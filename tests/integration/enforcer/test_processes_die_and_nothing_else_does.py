@@ -7,7 +7,8 @@ import pytest
 
 from helpers import wait_until
 from helpers.enforcing import bodies_of_run, evidence_of, expected_log, log_of, quick_settings, write
-from integration.enforcer.conftest import Process, Start
+from helpers.processes import Process
+from integration.enforcer.conftest import Start
 from runwire.broker.connection import Link
 from runwire.embedded.server import Server
 from runwire.settings import Settings
