@@ -9,5 +9,5 @@ SPOKEN = Spoken(
     silent=frozenset({"p", "role"}),
     # `status` of a tool's result becomes `isError`; `format` and `type` say what a block is.
     words=frozenset({"stopReason", "status", "type", "format"}),
-    fast=(("runwire.adapters.bedrock_converse.converse", "decode_delta"),),
+    fast=(("runwire.adapters.bedrock_converse.converse", "decode_event"),),
 )

@@ -17,7 +17,7 @@ SPOKEN = Spoken(
     words=frozenset({"type", "stop_reason", "stopReason", "finish_reason", "completionReason"}),
     fast=(
         ("runwire.adapters.bedrock_invoke.completions", "decode_piece"),
-        ("runwire.adapters.bedrock_converse.converse", "decode_delta"),
+        ("runwire.adapters.bedrock_converse.converse", "decode_event"),
         ("runwire.adapters.bedrock_invoke.command_r", "decode_text"),
     ),
 )

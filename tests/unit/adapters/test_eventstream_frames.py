@@ -315,6 +315,45 @@ def test_a_large_frame_is_checked_once_however_it_comes(monkeypatch: pytest.Monk
     assert (len(found), len(made)) == (1, 2)
 
 
+class _Counting:
+    """A header parser that counts what it parses."""
+
+    def __init__(self) -> None:
+        self.parsed = 0
+        self._inner = botocore.eventstream.EventStreamHeaderParser()
+
+    def parse(self, data: bytes) -> Any:
+        self.parsed += 1
+        return self._inner.parse(data)
+
+
+def test_headers_are_parsed_once_as_long_as_they_are_few_and_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = _Counting()
+    monkeypatch.setattr(botocore.eventstream, "EventStreamHeaderParser", lambda: counting)
+
+    same = cut(HI[1] * 50)
+    assert (len(same), counting.parsed) == (50, 2)  # `cut` reads the body twice
+    long = cut(event("x" * 1000, b"{}") * 50)
+    assert (len(long), counting.parsed) == (50, 2 + 100)
+    many = [event(f"e{number}", b"{}") for number in range(100)]
+    assert len(cut(b"".join(many) * 2)) == 200
+    # 64 of them are remembered.
+    assert counting.parsed == 2 + 100 + 2 * (100 + 36)
+
+
+def test_a_botocore_that_keeps_its_header_parser_elsewhere_reads_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Elsewhere:
+        def __init__(self) -> None:
+            self.inner = botocore_buffer()
+            self.add_data = self.inner.add_data
+            self.next = self.inner.next
+
+    botocore_buffer = botocore.eventstream.EventStreamBuffer
+    monkeypatch.setattr(botocore.eventstream, "EventStreamBuffer", Elsewhere)
+
+    assert accepted("bedrock-converse", b"".join(HI)).text == "Hi"
+
+
 # The extra
 
 

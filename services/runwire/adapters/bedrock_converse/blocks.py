@@ -113,9 +113,7 @@ class Blocks:
     def start(self, event: Members) -> None:
         """`contentBlockStart`."""
         index = index_of(event)
-        if index == self._prose:
-            self._leave()
-        self.stop(index)
+        self.leave(index)
         start = fields_of(event.get("start", NULL)) or {}
         for kind, raw in start.items():
             said = fields_of(raw)
@@ -160,15 +158,20 @@ class Blocks:
             self._call.fail(Failure(message=message, code="tool-name-missing"))
 
     def stopped(self, event: Members) -> None:
-        """`contentBlockStop`; one that stops nothing means nothing."""
+        """`contentBlockStop` in any shape."""
         index = index_of(event)
-        if index == self._prose:
-            self._leave()
-        self.stop(index)
+        self.leave(index)
         self._rest("contentBlockStop", index, event, frozenset({"contentBlockIndex", "p"}))
 
+    def leave(self, index: int) -> None:
+        """The usual `contentBlockStop`; one that stops nothing means nothing."""
+        if index == self._prose:
+            self._leave()
+        elif index in self._open:
+            self.stop(index)
+
     def stop(self, index: int, *, cut: bool = False) -> None:
-        """`cut`: the model was stopped, so that a call without arguments lacks them."""
+        """Ends what is open under an index. `cut`: the model was stopped, so a call without arguments lacks them."""
         opened = self._open.pop(index, None)
         match opened:
             case _Tool():
@@ -212,8 +215,7 @@ class Blocks:
                 self._cited(index, cited)
             else:
                 self._call.beside("raw", {"block": compact(raw)})
-            self._leave()
-            self.stop(index)
+            self.leave(index)
 
     # Kinds of blocks ------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import msgspec
 
 from runwire.adapters.base import MAX_EVENT, Framing
 from runwire.adapters.bedrock_converse.blocks import Blocks
-from runwire.adapters.bedrock_converse.wire import NULL, Members, decode_delta, usage_of
+from runwire.adapters.bedrock_converse.wire import NULL, Members, decode_event, usage_of
 from runwire.adapters.failures import cut_off, details_in, failure_in, failure_of
 from runwire.adapters.opaque import compact, fields_of, items_of, present, text_of
 from runwire.adapters.wire import WireAdapter
@@ -68,17 +68,23 @@ class BedrockConverse(WireAdapter):
 
     def _read(self, name: str, data: bytes) -> None:
         try:
-            event = decode_delta(data).content_block_delta
+            event = decode_event(data)
         except msgspec.ValidationError:
             self._loose(name, data)
             return
-        delta, index = event.delta, event.content_block_index
-        if delta.text is not None:
-            self._blocks.text(index, delta.text)
-        if delta.reasoning_content is not None:
-            self._blocks.reasoning(index, delta.reasoning_content.text)
-        if delta.tool_use is not None:
-            self._blocks.arguments(index, delta.tool_use.input)
+        said, stop = event.content_block_delta, event.content_block_stop
+        if said is not None:
+            index, delta = said.content_block_index, said.delta
+            if delta.text is not None:
+                self._blocks.text(index, delta.text)
+            if delta.reasoning_content is not None:
+                self._blocks.reasoning(index, delta.reasoning_content.text)
+            if delta.tool_use is not None:
+                self._blocks.arguments(index, delta.tool_use.input)
+        if stop is not None:
+            self._blocks.leave(stop.content_block_index)
+        if said is None and stop is None:
+            self._loose(name, data)
 
     def _loose(self, name: str, data: bytes) -> None:
         top = fields_of(data)

@@ -1,4 +1,4 @@
-"""The usual event of ConverseStream in one step; all others are read member by member."""
+"""The usual events of ConverseStream in one step; all others are read member by member."""
 
 import binascii
 from typing import Annotated, Final
@@ -42,8 +42,16 @@ class _BlockDelta(_Strict, frozen=True, rename="camel"):
     p: msgspec.Raw = NULL
 
 
-class DeltaEvent(_Strict, frozen=True, rename="camel"):
-    content_block_delta: _BlockDelta
+class _BlockStop(_Strict, frozen=True, rename="camel"):
+    content_block_index: Annotated[int, msgspec.Meta(ge=0)]
+    p: msgspec.Raw = NULL
+
+
+class BlockEvent(_Strict, frozen=True, rename="camel"):
+    """One of these."""
+
+    content_block_delta: _BlockDelta | None = None
+    content_block_stop: _BlockStop | None = None
 
 
 def usage_of(said: Members) -> Usage | None:
@@ -79,4 +87,4 @@ def joined(pieces: list[str]) -> str:
     return binascii.b2a_base64(whole, newline=False).decode()
 
 
-decode_delta = msgspec.json.Decoder(DeltaEvent).decode
+decode_event = msgspec.json.Decoder(BlockEvent).decode

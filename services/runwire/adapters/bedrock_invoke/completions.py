@@ -37,7 +37,9 @@ _READ: Final = frozenset({*_TEXT, *_REASON, *_FACTS, "type", "id", "index", "is_
 
 
 class _Piece(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """One more piece of an answer; each model has some of these. What is null here is not, where it says something."""
+    """One more piece of an answer; each model has one of the first four. What is null here is not, where it says
+    something.
+    """
 
     completion: str | None = None
     output_text: str | None = msgspec.field(default=None, name="outputText")
@@ -78,11 +80,9 @@ class Completions(WireAdapter):
             self._loose(name, data)
             return
         # Titan's index is that of the piece.
-        index = piece.index if piece.output_text is None else None
-        if self._ours(index):
-            for text in (piece.completion, piece.output_text, piece.generation, piece.text):
-                if text:
-                    self._call.text(text)
+        text = piece.completion or piece.output_text or piece.generation or piece.text
+        if text and self._ours(piece.index if piece.output_text is None else None):
+            self._call.text(text)
 
     def _loose(self, name: str, data: bytes) -> None:
         top = fields_of(self._told.without(data))
@@ -137,7 +137,8 @@ class Completions(WireAdapter):
         """An event without an index belongs to every answer."""
         if index is None:
             return True
-        self._saw(index)
+        if index not in self.choices:
+            self._saw(index)
         return index == self._choice
 
     # Ends -----------------------------------------------------------------------------------------------------------
