@@ -1,23 +1,14 @@
 """Name → adapter. A new protocol is one module and one line here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
+from importlib import import_module
 from typing import Final, Literal, Protocol, TypeVar, cast, overload
 
 import msgspec
 
-from runwire.adapters.ai_sdk.parts import AiSdk
-from runwire.adapters.anthropic.messages import Anthropic
 from runwire.adapters.auto import Auto, Reads
 from runwire.adapters.base import Adapter, Emitted, EventAdapter, Framing
-from runwire.adapters.bedrock_converse.converse import BedrockConverse
-from runwire.adapters.bedrock_invoke.invoke import BedrockInvoke
-from runwire.adapters.cohere_v2.chat import CohereV2
-from runwire.adapters.gemini.stream import Gemini
-from runwire.adapters.gemini_interactions.stream import GeminiInteractions
-from runwire.adapters.ollama.lines import Ollama
-from runwire.adapters.openai_chat.chat import OpenAIChat
-from runwire.adapters.openai_responses.responses import OpenAIResponses
 from runwire.adapters.rawchunks import RawChunks
 from runwire.adapters.several import Choices, Chosen
 from runwire.errors import UnknownProvider
@@ -26,31 +17,28 @@ from runwire_schemas.record import UsageRule
 T = TypeVar("T")
 
 
-class Thinking(Protocol):
-    """How an adapter is made that knows `<think>` tags."""
+class Makes(Protocol):
+    """How an adapter is made. Those of `_THINKING` take `think` as well."""
 
-    def __call__(self, choice: int, framing: Framing | None, *, think: bool | None) -> EventAdapter: ...
+    def __call__(self, choice: int, framing: Framing | None, **think: bool | None) -> EventAdapter: ...
 
 
-_ADAPTERS: Final[dict[str, Callable[[int, Framing | None], EventAdapter]]] = {
-    "openai-chat": OpenAIChat,
-    "openai-responses": OpenAIResponses,
-    "anthropic": Anthropic,
-    "gemini": Gemini,
-    "gemini-interactions": GeminiInteractions,
-    "cohere-v2": CohereV2,
-    "ollama": Ollama,
-    "ai-sdk": AiSdk,
-    "bedrock-converse": BedrockConverse,
-    "bedrock-invoke": BedrockInvoke,
+# Name -> the adapter's class, in a module of this package. It is imported when it is first asked for: all of them
+# together take as long as the rest of a client, which uses one or two.
+_ADAPTERS: Final[dict[str, str]] = {
+    "openai-chat": "openai_chat.chat:OpenAIChat",
+    "openai-responses": "openai_responses.responses:OpenAIResponses",
+    "anthropic": "anthropic.messages:Anthropic",
+    "gemini": "gemini.stream:Gemini",
+    "gemini-interactions": "gemini_interactions.stream:GeminiInteractions",
+    "bedrock-converse": "bedrock_converse.converse:BedrockConverse",
+    "bedrock-invoke": "bedrock_invoke.invoke:BedrockInvoke",
+    "cohere-v2": "cohere_v2.chat:CohereV2",
+    "ollama": "ollama.lines:Ollama",
+    "ai-sdk": "ai_sdk.parts:AiSdk",
 }
 # Protocols whose models may write `<think>` tags into their text.
-_THINKING: Final[dict[str, Thinking]] = {
-    "openai-chat": OpenAIChat,
-    "ollama": Ollama,
-    "ai-sdk": AiSdk,
-    "bedrock-invoke": BedrockInvoke,
-}
+_THINKING: Final = frozenset({"openai-chat", "bedrock-invoke", "ollama", "ai-sdk"})
 # The names of providers. Beside them `raw` takes raw chunks as they are, and `auto` tells the provider by itself.
 PROVIDERS: Final[tuple[str, ...]] = tuple(_ADAPTERS)
 RAW: Final = "raw"
@@ -97,11 +85,12 @@ def choices(provider: str, *, framing: Framing | None = None, think: bool | None
 def _made(provider: str, choice: int, framing: Framing | None, *, think: bool | None) -> EventAdapter:
     if provider == RAW:
         return RawChunks(framing)
-    make = _ADAPTERS.get(provider)
-    if make is None:
+    place = _ADAPTERS.get(provider)
+    if place is None:
         raise UnknownProvider(f"unknown provider {provider!r}; known are {', '.join((*_NAMES, AUTO))}")
-    thinking = _THINKING.get(provider)
-    return make(choice, framing) if thinking is None else thinking(choice, framing, think=think)
+    module, _, name = place.partition(":")
+    make = cast("Makes", getattr(import_module(f"runwire.adapters.{module}"), name))
+    return make(choice, framing, think=think) if provider in _THINKING else make(choice, framing)
 
 
 # Types of the events that OpenAI's stream helper derives from chunks; events of Responses begin with `response.`.

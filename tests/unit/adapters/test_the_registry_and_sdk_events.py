@@ -1,6 +1,8 @@
 """Names of providers, events as SDKs hand them out, and raw chunks that are passed on."""
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -28,6 +30,29 @@ def test_an_unknown_provider_names_the_known_ones() -> None:
     with pytest.raises(UnknownProvider) as raised:
         adapter("opanai")
     assert str(raised.value) == f"unknown provider 'opanai'; known are {', '.join(PROVIDERS)}, raw, auto"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_name_leads_to_its_adapter_and_options_reach_it(provider: str) -> None:
+    wire: Any = adapter(provider, choice=3, framing="ndjson", think=True)
+
+    assert wire.provider == provider
+    assert wire._framed.framing == "ndjson"
+    assert wire.usage in ("required", "optional")
+    with pytest.raises(UnknownProvider):
+        adapter(f"{provider}x")
+
+
+def test_a_protocol_is_imported_when_it_is_asked_for() -> None:
+    """All of them together take as long to import as the rest of a client, and a client uses one or two."""
+    code = (
+        "import json, sys, runwire.adapters as adapters\n"
+        "folders = {name.replace('-', '_') for name in adapters.PROVIDERS}\n"
+        "loaded = lambda: sorted(folders & {name.split('.')[2] for name in sys.modules if name.count('.') > 1})\n"
+        "before = loaded(); adapters.adapter('ollama'); print(json.dumps([before, loaded()]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert json.loads(done.stdout) == [[], ["ollama"]]
 
 
 @pytest.mark.parametrize(
