@@ -12,6 +12,8 @@ RETRYABLE_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 # Where a provider sends only a word. The status is the one its documentation gives for that word.
 STATUS_OF: Final = {
     "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "context_length_exceeded": 400,
     "authentication_error": 401,
     "billing_error": 402,
     "permission_error": 403,
@@ -19,6 +21,7 @@ STATUS_OF: Final = {
     "request_too_large": 413,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
     "api_error": 500,
     "server_error": 500,
     "timeout_error": 504,

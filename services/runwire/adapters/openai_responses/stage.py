@@ -89,7 +89,7 @@ class Stage:
 
     def once(self, name: str, value: bytes, key: bytes = b"", **about: bytes) -> None:
         """A `raw` chunk, unless the same was passed on before. `key`: what makes it the same, if not the value."""
-        mark = crc32(name.encode(), crc32(key or value))
+        mark = crc32(key) if key else crc32(value, crc32(name.encode()))
         if mark in self._seen:
             return
         if len(self._seen) < _REMEMBERED:

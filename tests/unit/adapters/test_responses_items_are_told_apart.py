@@ -1,0 +1,204 @@
+"""Which item an event is about: by index and id, however its server counts and names."""
+
+import pytest
+
+from unit.adapters.responding import (
+    added,
+    answered,
+    arguments,
+    created,
+    done,
+    ended,
+    event,
+    function,
+    message,
+    reasoning,
+    responses,
+    text,
+    text_done,
+)
+from unit.adapters.saying import Json
+
+
+def thought(delta: str, **where: object) -> dict[str, object]:
+    return event(
+        "reasoning_text.delta", delta=delta, **{"item_id": "rs-1", "output_index": 0, "content_index": 0, **where}
+    )
+
+
+def test_calls_that_interleave_are_not_mixed() -> None:
+    one, two = function(call_id="a", id="1"), function(call_id="b", id="2", name="g")
+    seen = answered(
+        added(one, 0), added(two, 1), arguments('{"x"', item_id="1", output_index=0),
+        arguments('{"y"', item_id="2", output_index=1), arguments(":1}", item_id="1", output_index=0),
+        arguments(":2}", item_id="2", output_index=1), done({**two, "arguments": '{"y":2}'}, 1),
+        done({**one, "arguments": '{"x":1}'}, 0),
+    )  # fmt: skip
+
+    assert sorted(seen.tools) == [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')]
+
+
+def test_ids_may_change_with_every_event() -> None:
+    """Copilot: only the index tells."""
+    whole = message("Hello", id="id-7")
+    seen = responses(
+        created(id="r1"),
+        added(reasoning(id="id-1")),
+        thought("hm", item_id="id-2"),
+        done(reasoning(content=("hm",), id="id-3")),
+        added(message(id="id-4"), 1),
+        text("Hel", item_id="id-5", output_index=1),
+        text("lo", item_id="id-6", output_index=1),
+        done(whole, 1),
+        ended(reasoning(content=("hm",), id="id-8"), message("Hello", id="id-9"), id="r2"),
+    )
+
+    assert (seen.reasoning, seen.text) == ("hm", "Hello")
+    assert seen.kinds == ["thinking", "text"]
+    assert [said["id"] for said in seen.beside("response-metadata")] == ["r1", "r1"]
+
+
+def test_several_items_may_have_one_index() -> None:
+    """LiteLLM gives index 0 to all: then the ids tell."""
+    one, two = function(call_id="a", id="1"), function(call_id="b", id="2")
+    seen = answered(
+        added(one),
+        arguments('{"x":', item_id="1"),
+        added(two),
+        arguments("{}", item_id="2"),
+        arguments("1}", item_id="1"),
+        done({**one, "arguments": '{"x":1}'}),
+        done({**two, "arguments": "{}"}),
+    )
+
+    assert sorted(seen.tools) == [("a", "f", '{"x":1}'), ("b", "f", "{}")]
+
+
+def test_reasoning_and_an_answer_may_have_one_index_and_no_ids() -> None:
+    seen = answered(
+        event("reasoning_text.delta", delta="hm", output_index=0), text("Hel", item_id=None), text("lo", item_id=None),
+        text_done("Hello", item_id=None),
+    )  # fmt: skip
+
+    assert (seen.reasoning, seen.text) == ("hm", "Hello")
+
+
+def test_an_index_may_be_wrong_where_the_id_is_right() -> None:
+    seen = answered(
+        added(message(id="m"), 0), text("Hello", item_id="m", output_index=3), done(message("Hello", id="m"), 0)
+    )
+
+    assert seen.text == "Hello"
+
+
+def test_one_id_may_name_two_items() -> None:
+    seen = answered(
+        added(message(id=""), 0), text("one", item_id="", output_index=0), done(message("one", id=""), 0),
+        added(message(id=""), 1), text("two", item_id="", output_index=1), done(message("two", id=""), 1),
+    )  # fmt: skip
+
+    assert seen.text == "onetwo"
+    assert seen.kinds == ["text", "text"]
+
+
+def test_an_index_may_be_used_again_by_an_item_that_nobody_announced() -> None:
+    seen = answered(
+        added(message(id="m")), text("one", item_id="m"), done(message("one", id="m")), done(message("two", id="n"))
+    )
+
+    assert seen.text == "onetwo"
+
+
+def test_events_with_neither_index_nor_id_are_about_the_item_that_is_open() -> None:
+    seen = answered(
+        added(function(), None), arguments('{"a":', item_id=None, output_index=None),
+        arguments("1}", item_id=None, output_index=None), done(function('{"a":1}'), None),
+    )  # fmt: skip
+
+    assert seen.tools == [("call-a", "f", '{"a":1}')]
+
+
+def test_items_may_overlap() -> None:
+    """OpenRouter opens the message while reasoning is open, and closes reasoning last."""
+    seen = answered(
+        added(reasoning()), thought("hm"), added(message(), 1), text("Hello", output_index=1),
+        done(message("Hello"), 1), done(reasoning(content=("hm",), encrypted_content="xyz")),
+    )  # fmt: skip
+
+    assert (seen.reasoning, seen.text) == ("hm", "Hello")
+    assert [block.redacted for block in seen.thinking if block.redacted] == ["xyz"]
+
+
+@pytest.mark.parametrize(
+    "output", [[message("Hello", id="x")], [reasoning(content=("hm",), id="y"), message("Hello", id="x")]]
+)
+def test_the_closing_event_may_list_other_ids(output: list[dict[str, object]]) -> None:
+    seen = responses(
+        created(), added(reasoning()), thought("hm"), done(reasoning(content=("hm",))), added(message(), 2),
+        text("Hello", output_index=2), done(message("Hello"), 2), ended(*output),
+    )  # fmt: skip
+
+    assert (seen.reasoning, seen.text) == ("hm", "Hello")
+    assert seen.beside("raw") == []
+
+
+def test_the_closing_event_may_list_nothing() -> None:
+    """The ChatGPT backend: an empty list, or none."""
+    end = ended()
+    del end["response"]["output"]
+    for last in (ended(), end):
+        seen = responses(created(), added(function()), arguments("{}"), done(function("{}")), last)
+        assert (seen.tools, seen.finish) == ([("call-a", "f", "{}")], "tool_calls")
+
+
+def test_an_item_that_never_ends_is_closed_by_the_closing_event() -> None:
+    listed: Json = {"type": "mcp_list_tools", "id": "l", "server_label": "s", "tools": []}
+    tools: list[Json] = [{"name": "t", "input_schema": {}}]
+    seen = responses(created(), added(listed), ended({**listed, "tools": tools}))
+
+    assert seen.tools == [("l", "mcp_list_tools", '{"server_label":"s"}')]
+    assert [bytes(result.content) for result in seen.results] == [b'[{"name":"t","input_schema":{}}]']
+
+
+def test_an_item_of_an_unknown_type_is_kept_once() -> None:
+    item = {"type": "compaction", "id": "c", "encrypted_content": "xyz"}
+    seen = responses(
+        created(), added({**item, "encrypted_content": ""}), done(item), ended({**item, "encrypted_content": "other"})
+    )
+
+    assert [raw["item"] for raw in seen.beside("raw")] == [item]
+
+
+def test_an_unknown_item_that_never_ends_is_kept() -> None:
+    seen = responses(created(), added({"type": "strange", "id": "s", "value": 1}))
+
+    assert [raw["item"]["value"] for raw in seen.beside("raw")] == [1]
+
+
+def test_more_items_than_blocks_end_the_call() -> None:
+    seen = responses(created(), *(done(message("x", id=f"m{number}"), number) for number in range(1100)))
+
+    assert seen.finish == "error"
+    assert "1024" in seen.failure
+
+
+def test_two_messages_are_two_blocks() -> None:
+    seen = answered(
+        added(message(id="m")),
+        text("one", item_id="m"),
+        added(message(id="n"), 1),
+        text("two", item_id="n", output_index=1),
+    )
+
+    assert seen.kinds == ["text", "text"]
+
+
+def test_the_ids_of_all_items_are_facts_about_the_response() -> None:
+    seen = responses(
+        created(), done(message("x", phase="final_answer")), ended(message("x", phase="final_answer"), function())
+    )
+
+    assert seen.beside("response-metadata")[-1]["providerMetadata"]["openai-responses"]["output"] == [
+        {"type": "message", "id": "msg-1", "phase": "final_answer"},
+        {"type": "function_call", "id": "fc-1", "call_id": "call-a"},
+    ]
