@@ -160,7 +160,7 @@ def test_the_writer_reaches_every_repair_and_every_ending() -> None:
     reasons: set[str] = set()
     codes: set[str] = set()
     kinds: set[str] = set()
-    for seed in range(700):
+    for seed in range(350):
         writer, dice = Writer(), seed * 7919 + 13
         writer.write(
             {"type": "start", "payload": {}} if seed % 2 else {"type": "run-start"}, "agent" if seed % 2 else "control"

@@ -88,7 +88,13 @@ def _over(
 
 TOOLS: Final[Mapping[ToolState, Mapping[ToolInput, ToolMove]]] = {
     "new": _NEW,
-    "old": {**_NEW, "input-end": ToolMove("old", (), "tool-input-unopened"), "question": ToolMove("old", ("emit",))},
+    "old": {
+        **_NEW,
+        "input-end": ToolMove("old", (), "tool-input-unopened"),
+        "question": ToolMove("old", ("emit",)),
+        "step-finish": ToolMove("old"),
+        "leg ends": ToolMove("old"),
+    },
     "streaming": {
         "input-start": ToolMove("streaming", (), "tool-input-repeated"),
         "input-delta": ToolMove("streaming", ("emit",)),
