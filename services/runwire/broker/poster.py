@@ -60,17 +60,23 @@ class Errand:
 class _Lane:
     """One partition that is written to."""
 
-    __slots__ = ("backoff", "flight", "full", "hold_until", "number", "paused", "queue", "used")
+    __slots__ = ("backoff", "flight", "full", "hold_until", "measured", "number", "paused", "queue", "used")
 
     def __init__(self, number: int, backoff: Backoff) -> None:
         self.number = number
         self.backoff = backoff
         self.queue: deque[tuple[Parcel, Errand]] = deque()
         self.flight: list[tuple[Parcel, Errand]] = []
+        self.measured = False  # whether anybody has asked yet how far behind it is
         self.paused = False  # too far behind
         self.full = False  # the server has no memory for it
         self.hold_until = 0.0
         self.used = False  # since its lag was last measured
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether it must be asked how far behind it is."""
+        return self.used or self.paused or not self.measured
 
     def cut(self, records: int, size: int) -> list[tuple[Parcel, Errand]]:
         """What goes next, always at least one parcel; what nobody waits for is left out."""
@@ -117,7 +123,7 @@ class Poster:
             self._wake.clear()
             if self._error is not None:
                 raise self._error
-            await self._measure([lane for lane in self._lanes.values() if lane.used or lane.paused])
+            await self._measure([lane for lane in self._lanes.values() if lane.uncertain])
             for lane in self._lanes.values():
                 self._wait_patiently(lane, clock())
                 self._pump(lane)
@@ -129,6 +135,7 @@ class Poster:
         if lane is None:
             settings = self._desk.settings
             lane = self._lanes[number] = _Lane(number, Backoff(settings.backoff_min_s, settings.backoff_max_s))
+            self._wake.set()
         return lane
 
     def _wait_patiently(self, lane: _Lane, now: float) -> None:
@@ -145,7 +152,7 @@ class Poster:
     def _pump(self, lane: _Lane) -> None:
         settings = self._desk.settings
         now = asyncio.get_running_loop().time()
-        if lane.flight or lane.paused or now < lane.hold_until or self._error is not None:
+        if lane.flight or lane.paused or not lane.measured or now < lane.hold_until or self._error is not None:
             return
         batch = lane.cut(settings.batch_records, settings.batch_bytes)
         if not batch:
@@ -210,6 +217,7 @@ class Poster:
             return
         replies = await self._link.call_many(commands)
         for lane, info, count in zip(lanes, replies[::2], replies[1::2], strict=True):
+            lane.measured = True
             if isinstance(info, list):
                 self._judge(lane, info, count)
 

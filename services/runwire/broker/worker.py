@@ -183,20 +183,32 @@ class Worker:
         ledger = self._desk.ledger
         generations = [p.generation for p, _ in wanted]
         commands: list[Command] = [ledger.read(p.keys, want) for p, wants in wanted for want in wants]
-        replies = iter(_checked(await self._link.call_many(commands)))
+        replies = iter(await self._link.call_many(commands))
         references: list[tuple[Partition, int, str]] = []
         for (partition, wants), generation in zip(wanted, generations, strict=True):
-            stored = [ledger.stored(want, next(replies)) for want in wants]
-            if partition.generation == generation:
-                try:
-                    ids = self._desk.handler.load(partition.number, stored)
-                except Exception as error:  # noqa: BLE001 - as above
-                    failed[partition] = error
-                else:
-                    references += [(partition, generation, entry_id) for entry_id in ids]
+            found = [next(replies) for _ in wants]
+            if partition.generation != generation or not self._readable(partition, found):
+                continue
+            try:
+                stored = [ledger.stored(want, reply) for want, reply in zip(wants, found, strict=True)]
+                ids = self._desk.handler.load(partition.number, stored)
+            except Exception as error:  # noqa: BLE001 - as above
+                failed[partition] = error
+            else:
+                references += [(partition, generation, entry_id) for entry_id in ids]
         if references:
             await self._restore(references, failed)
         return failed
+
+    def _readable(self, partition: Partition, replies: Sequence[Reply]) -> bool:
+        """Whether the states of a partition could be read. A key of a wrong type stops this partition and no other."""
+        for reply in replies:
+            if isinstance(reply, ServerError):
+                if reply.outcome != "bug":
+                    raise reply
+                self._desk.halt(partition, f"a state cannot be read: {reply}")
+                return False
+        return True
 
     async def _restore(self, references: Sequence[tuple[Partition, int, str]], failed: Failed) -> None:
         commands = [("XRANGE", self._desk.source(p.keys), entry_id, entry_id) for p, _, entry_id in references]

@@ -71,3 +71,19 @@ async def test_a_key_of_a_wrong_type_in_the_middle(own_server: Server, name: str
         await write(link, settings, run, BODIES, first=6)
         await wait_for_log(link, settings, run, 10)
         assert lost <= 1, "the others lost their connections again and again"
+
+
+async def test_a_state_of_a_wrong_type_stops_its_partition_only(own_server: Server) -> None:
+    settings, heard = quick_settings(own_server.url, "rw"), Heard()
+    run, other = run_in(1, 4), run_in(2, 4)
+    async with (
+        await open_link(own_server.url) as link,
+        asyncio.timeout(15),
+        running(settings, FloorHandler(4), observer=heard) as node,
+    ):
+        await link.call("SET", Keys("rw").partition(2).state(other), "not what it should be")
+        await write(link, settings, other, BODIES)
+        await wait_until(lambda: list(node.status().halted) == [2], "partition 2 is halted", 5.0)
+        await write(link, settings, run, BODIES)
+        await wait_for_log(link, settings, run, 5)
+        assert not heard.heard("server-lost")
