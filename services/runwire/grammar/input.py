@@ -61,7 +61,7 @@ class Input:
     def fault(self) -> str | None:
         return self.parsed[1]
 
-    @property
+    @cached_property
     def type(self) -> str | None:
         given = self.tree.get("type")
         return given if isinstance(given, str) else None
@@ -79,7 +79,7 @@ class Input:
         given = block.get("kind") if isinstance(block, dict) else self.tree.get("blockKind")
         return given if isinstance(given, str) else None
 
-    @property
+    @cached_property
     def payload(self) -> Mapping[str, Json]:
         """An agent chunk's payload; if there is none (null counts as none), what stands beside it."""
         given = self.tree.get("payload")

@@ -38,7 +38,7 @@ def parse(data: bytes | str, depth: int = MAX_DEPTH) -> Json:
     if levels(text, depth) > depth:
         raise JsonFault(f"more than {depth} levels deep")
     try:
-        tree: Json = json.loads(text, parse_int=_integer, parse_constant=_no_constant)
+        tree: Json = _decode(text)
     except json.JSONDecodeError as fault:
         raise JsonFault(f"no JSON: {fault.msg} at character {fault.pos}") from None
     if _SURROGATE.search(text) and any(escape[1] for escape in _ESCAPE.finditer(text)):
@@ -89,3 +89,7 @@ def _integer(digits: str) -> int | float:
 
 def _no_constant(name: str) -> NoReturn:
     raise JsonFault(f"no JSON: {name}")
+
+
+# Made once: `json.loads` would make one for each text.
+_decode: Final = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant).decode

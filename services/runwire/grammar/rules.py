@@ -210,8 +210,9 @@ _DOES_NOT_DECODE: Final = next(rule for rule in RULES if rule.code == "fields-in
 def judge(view: View, x: Input) -> Broken | None:
     """The first rule that the record breaks, or None."""
     try:
+        kind = x.record.kind
         for rule in RULES:
-            if x.record.kind in rule.kinds and (rule.types is None or x.type in rule.types):
+            if kind in rule.kinds and (rule.types is None or x.type in rule.types):
                 message = rule.check(view, x)
                 if message is not None:
                     return Broken(rule, message)
