@@ -6,15 +6,15 @@ account: usage, end, number of children), `<n>` (its n-th child) and `c:<child>`
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast, get_args
 
 from runwire.broker.commit import Lifetimes
 from runwire.broker.connection import Arg, Command, Reply
 from runwire.broker.handling import Parcel
-from runwire.broker.packing import pack
+from runwire.broker.packing import bulk, pack, pack_head
 from runwire.broker.settling import Settlement, settle_args
 from runwire_schemas.keys import PartitionKeys
-from runwire_schemas.record import Record, fields_of
+from runwire_schemas.record import Kind
 
 BLOB: Final = "b"
 LINEAGE: Final = "l"
@@ -70,13 +70,33 @@ class NestLedger:
         return settle_args(keys, group, me, epoch, lifetimes, work)
 
 
-def record_parcel(keys: PartitionKeys, partition: int, record: Record, claim: bytes | None, ttl_ms: int) -> Parcel:
-    """A child's record on its way. The first one brings the claim along: whoever sees the run then knows whose it is.
+class Letters:
+    """Records of one child, packed: they differ in seq, kind and body only."""
 
-    A claim that is there stays: the first one came with the first record, and that decides whose the run is.
-    """
-    data = pack("XADD", keys.raw, "*", *fields_of(record))
-    if claim is None:
-        return Parcel(partition, data, 1)
-    key = keys.claim(record.run)
-    return Parcel(partition, pack("HSETNX", key, CLAIM, claim) + pack("PEXPIRE", key, ttl_ms) + data, 3)
+    __slots__ = ("_claim", "_head", "partition")
+
+    def __init__(self, keys: PartitionKeys, partition: int, run: str, src: str, epoch: int) -> None:
+        """`run` lies in `partition`, whose keys these are."""
+        self.partition = partition
+        fields = ("run", run, "src", src, "epoch", epoch)
+        # Six more: seq, kind and body with their values.
+        self._head = pack_head(len(fields) + 9, "XADD", keys.raw, "*", *fields, "seq")
+        self._claim = keys.claim(run)
+
+    def parcel(self, seq: int, kind: Kind, body: bytes) -> Parcel:
+        """One record."""
+        return Parcel(self.partition, self._packed(seq, kind, body), 1)
+
+    def first_parcel(self, seq: int, kind: Kind, body: bytes, claim: bytes, ttl_ms: int) -> Parcel:
+        """The first record, with the claim: whoever sees the run then knows whose it is.
+
+        A claim that is there stays: it came with an earlier record, and the first one decides whose the run is.
+        """
+        words = pack("HSETNX", self._claim, CLAIM, claim) + pack("PEXPIRE", self._claim, ttl_ms)
+        return Parcel(self.partition, words + self._packed(seq, kind, body), 3)
+
+    def _packed(self, seq: int, kind: Kind, body: bytes) -> bytes:
+        return b"%b$%d\r\n%d\r\n%b$%d\r\n%b\r\n" % (self._head, len(str(seq)), seq, _KINDS[kind], len(body), body)
+
+
+_KINDS: Final[dict[Kind, bytes]] = {kind: bulk("kind") + bulk(kind) + bulk("body") for kind in get_args(Kind)}

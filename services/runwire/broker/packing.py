@@ -18,6 +18,11 @@ def pack(*arguments: bytes | str | int) -> bytes:
     return b"*%d\r\n" % len(arguments) + b"".join(map(bulk, arguments))
 
 
+def pack_head(words: int, *arguments: bytes | str | int) -> bytes:
+    """The beginning of a command of so many words: the rest follows, packed by itself."""
+    return b"*%d\r\n" % words + b"".join(map(bulk, arguments))
+
+
 def transaction(commands: Iterable[bytes]) -> bytes:
     """All of these or none: a plain pipeline could lose one in the middle when the server's memory is full."""
     return b"".join((MULTI, *commands, EXEC))

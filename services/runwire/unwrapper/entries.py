@@ -42,8 +42,10 @@ def read_entry(entry: Entry) -> Page:
 def named(run: str, outputs: Iterable[Output]) -> set[str]:
     """Every child that these outputs may be for, before anything is known of the run."""
     names: set[str] = set()
+    places: set[tuple[str, str]] = set()
     for output in outputs:
         if output.inner is not None and output.inner.addressed and not output.twin:
             names.add(output.inner.run_id or "")
-            names.add(made_name(run, output.wrapper, output.key))
-    return names
+            places.add((output.wrapper, output.key))
+    # If it names a run above.
+    return names | {made_name(run, wrapper, key) for wrapper, key in places}

@@ -13,7 +13,7 @@ from runwire.broker.handling import Batch
 from runwire.broker.nests import NestWant, StoredNest
 from runwire.broker.reading import Entry
 from runwire.broker.settling import Settlement
-from runwire.unwrapper.entries import named, read_entry
+from runwire.unwrapper.entries import Page, named, read_entry
 from runwire.unwrapper.holding import Held
 from runwire.unwrapper.settlement import Draft, Terms
 from runwire_schemas.evidence import Evidence
@@ -42,7 +42,7 @@ class UnwrapHandler:
     def missing(self, batch: Batch) -> list[NestWant]:
         """Runs of this batch that are not in memory, and children of those that are."""
         held = self._held[batch.partition]
-        held.pages = [] if batch.quarantine else [read_entry(entry) for entry in batch.entries]
+        held.pages = [] if batch.quarantine else self._pages(batch)
         wants: dict[str, set[str]] = {}
         for number, page in enumerate(held.pages):
             if not page.looks:
@@ -58,6 +58,17 @@ class UnwrapHandler:
                 wants.setdefault(page.run, set()).update(names)
         held.wanted = {page.run for page in held.pages if page.looks}
         return [NestWant(run, tuple(sorted(names))) for run, names in wants.items()]
+
+    def _pages(self, batch: Batch) -> list[Page]:
+        """As many as one settlement takes: what is left over is read again for the next."""
+        pages: list[Page] = []
+        chunks = 0
+        for entry in batch.entries:
+            pages.append(read_entry(entry))
+            chunks += pages[-1].chunks
+            if chunks >= self._terms.commit_chunks:
+                break
+        return pages
 
     def load(self, partition: int, stored: Sequence[StoredNest]) -> list[str]:
         """Take nests in. Raises StateUnreadable and NestUnreadable for what a newer version wrote."""
@@ -85,8 +96,7 @@ class UnwrapHandler:
             elif not page.run:
                 draft.homeless(page.id)
             done += 1
-            draft.chunks += page.chunks
-            if draft.chunks >= terms.commit_chunks or draft.letter_bytes >= terms.commit_bytes:
+            if draft.letter_bytes >= terms.commit_bytes:
                 break
         held.pages, held.wanted = [], set()
         settlement, sizes = draft.settle(

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from msgspec.json import Encoder
 
 from runwire.broker.handling import Parcel
-from runwire.broker.nests import ACCOUNT, BLOB, LINEAGE, closed_field, record_parcel
+from runwire.broker.nests import ACCOUNT, BLOB, LINEAGE, Letters, closed_field
 from runwire.broker.settling import HashWrite, Settlement
 from runwire.unwrapper.core import child, state
 from runwire.unwrapper.core.log import RunLog
@@ -14,7 +14,7 @@ from runwire.unwrapper.core.state import Limits
 from runwire.unwrapper.entries import Page
 from runwire_schemas.evidence import Evidence
 from runwire_schemas.keys import Keys, partition_of
-from runwire_schemas.record import UNWRAP_SRC, Record
+from runwire_schemas.record import UNWRAP_SRC
 
 _encode: Final = Encoder().encode
 
@@ -55,11 +55,11 @@ class Draft:
     """Chunks go in by page; `settle` closes it."""
 
     def __init__(self, terms: Terms, partition: int) -> None:
-        self.chunks = 0
         self.letter_bytes = 0
         self._terms = terms
         self._keys = terms.keys.partition(partition)
         self._changes: dict[str, _Change] = {}
+        self._letters: dict[tuple[str, int, str], Letters] = {}
         self._parcels: list[Parcel] = []
         self._evidence: list[tuple[str, str, bytes]] = []
 
@@ -109,20 +109,19 @@ class Draft:
         return Settlement(prev, first, last, records, writes, self._evidence, self._parcels), sizes
 
     def _send(self, letter: Letter, log: RunLog) -> None:
-        terms = self._terms
-        place = partition_of(letter.run_id, terms.partitions)
-        record = Record(
-            id="",
-            run=letter.run_id,
-            kind=letter.kind,
-            src=UNWRAP_SRC + log.run_id,
-            epoch=log.state.attempt,
-            seq=letter.seq,
-            body=letter.body,
-        )
+        terms, child = self._terms, letter.run_id
+        key = (log.run_id, log.state.attempt, child)
+        letters = self._letters.get(key)
+        if letters is None:
+            place = partition_of(child, terms.partitions)
+            keys = terms.keys.partition(place)
+            letters = self._letters[key] = Letters(keys, place, child, UNWRAP_SRC + log.run_id, log.state.attempt)
         self.letter_bytes += len(letter.body)
-        keys = terms.keys.partition(place)
-        self._parcels.append(record_parcel(keys, place, record, letter.claim, terms.tombstone_ms))
+        if letter.claim is None:
+            parcel = letters.parcel(letter.seq, letter.kind, letter.body)
+        else:
+            parcel = letters.first_parcel(letter.seq, letter.kind, letter.body, letter.claim, terms.tombstone_ms)
+        self._parcels.append(parcel)
 
     def _complain(self, page: Page, complaint: Complaint) -> None:
         look = complaint.look

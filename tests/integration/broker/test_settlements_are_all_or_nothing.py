@@ -10,7 +10,7 @@ from runwire.broker import functions
 from runwire.broker.commit import commit_result
 from runwire.broker.connection import Arg, Reply, ServerError
 from runwire.broker.functions import BadArguments, CommitOutcome, Committed, Fenced, Gone, Moved, Skip, Taken
-from runwire.broker.nests import NestLedger, NestWant, StoredNest, record_parcel
+from runwire.broker.nests import Letters, NestLedger, NestWant, StoredNest
 from runwire.broker.packing import transaction
 from runwire.broker.settling import HashWrite, Settlement, settle_args
 from runwire_schemas.keys import UNWRAPPER_GROUP
@@ -179,20 +179,22 @@ async def test_a_claim_tells_only_while_nothing_else_does(sink: Sink) -> None:
     assert await nest(sink, "a") == StoredNest("a", b"blob", None, None, {})
 
 
-def first_record(run: str, parent: str) -> Record:
-    return Record("", run, "control", f"~unwrap:{parent}", 1, 1, b'{"type":"run-start"}')
-
-
 async def test_a_claim_comes_with_the_first_record_and_the_first_one_stays(sink: Sink) -> None:
     keys, link = sink.world.keys, sink.world.link
     for parent in ("one", "two", "one"):
-        parcel = record_parcel(keys, 0, first_record("~A", parent), parent.encode(), TTL_MS)
-        await link.send_packed(transaction([parcel.data]), parcel.commands + 2)
+        letters = Letters(keys, 0, "~A", f"~unwrap:{parent}", 3)
+        first = letters.first_parcel(1, "control", b'{"type":"run-start"}', parent.encode(), TTL_MS)
+        second = letters.parcel(20, "agent", b"{}")
+        replies = await link.send_packed(transaction([first.data, second.data]), first.commands + second.commands + 2)
+        assert not any(isinstance(reply, ServerError) for reply in replies)
     assert await sink.hash(keys.claim("~A")) == {b"d": b"one"}
     left = await link.call("PTTL", keys.claim("~A"))
     assert isinstance(left, int)
     assert 0 < left <= TTL_MS
     records = [parse(entry.encode(), fields) for entry, fields in await sink.world.entries(keys.raw)]
-    assert [record.src for record in records] == ["~unwrap:one", "~unwrap:two", "~unwrap:one"]
-    plain = record_parcel(keys, 0, first_record("~A", "one"), None, TTL_MS)
-    assert plain.commands == 1
+    assert [record.src for record in records[::2]] == ["~unwrap:one", "~unwrap:two", "~unwrap:one"]
+    first_two = [record for record in records[:2] if isinstance(record, Record)]
+    assert [(one.kind, one.epoch, one.seq, one.body) for one in first_two] == [
+        ("control", 3, 1, b'{"type":"run-start"}'),
+        ("agent", 3, 20, b"{}"),
+    ]

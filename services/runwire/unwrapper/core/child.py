@@ -22,7 +22,7 @@ _WAITING_STATUS: Final = frozenset({"suspended", "paused", "waiting"})
 
 
 class _Payload(msgspec.Struct, rename="camel"):
-    tool_call_id: msgspec.Raw = msgspec.Raw(b"null")
+    tool_call_id: Any = None
     workflow_status: Any = None
 
 

@@ -7,7 +7,7 @@ import msgspec
 from runwire.unwrapper.core.looking import Look, Role
 from runwire.unwrapper.core.nest import Nesting
 from runwire.unwrapper.core.usage import added, closing
-from runwire.unwrapper.core.wrappers import channel, read
+from runwire.unwrapper.core.wrappers import channel, read, text_of
 from runwire_schemas.control import Parent
 from runwire_schemas.lineage import Account, Ancestry
 
@@ -100,15 +100,15 @@ class RunLog(Nesting):
         if look.type == "tool-error" and _code(payload.error) in _TOLD_OFF:
             return
         failed = look.type == "tool-error" or payload.is_error is True
-        self._over(look, channel("call", _text(payload.tool_call_id)), failed=failed)
+        self._over(look, channel("call", text_of(payload.tool_call_id)), failed=failed)
 
     def _task(self, look: Look) -> None:
         payload, tasks = _payload_of(look), self.state.tasks
-        task = _text(payload.task_id)
+        task = text_of(payload.task_id)
         if look.role is Role.TASK_LIVES:
             if task not in tasks and len(tasks) < self.limits.live_tasks:
                 self.touch(look)
-                tasks[task] = channel("call", _text(payload.tool_call_id) or task)
+                tasks[task] = channel("call", text_of(payload.tool_call_id) or task)
         elif task in tasks:
             self.touch(look)
             # The answer that its call's placeholder was not.
@@ -116,7 +116,7 @@ class RunLog(Nesting):
 
     def _step(self, look: Look) -> None:
         payload, steps = _payload_of(look), self.state.steps
-        step = _text(payload.id) or _text(payload.step_name)
+        step = text_of(payload.id) or text_of(payload.step_name)
         if look.role is Role.STEP_START:
             if step not in steps and len(steps) < self.limits.running_steps:
                 self.touch(look)
@@ -173,10 +173,10 @@ class RunLog(Nesting):
             if usage := closing(look.chunk).usage:
                 state.workflow_usage = _encode(usage)
         elif look.type == "workflow-start":
-            state.workflow, state.workflow_id = True, _text(payload.workflow_id) or None
+            state.workflow, state.workflow_id = True, text_of(payload.workflow_id) or None
         else:
             # Runtimes call their own id `id`.
-            state.agent_id = _text(payload.agent_id) or _text(payload.id) or None
+            state.agent_id = text_of(payload.agent_id) or text_of(payload.id) or None
 
     def _used(self, look: Look) -> None:
         state, said = self.state, closing(look.chunk)
@@ -195,13 +195,9 @@ def _payload_of(look: Look) -> _Payload:
     return (found.payload if found is not None else None) or _Payload()
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _code(error: msgspec.Raw) -> str:
     found = read(_error, error)
-    return _text(found.code) if found is not None else ""
+    return text_of(found.code) if found is not None else ""
 
 
 def _bare(step: str) -> str:

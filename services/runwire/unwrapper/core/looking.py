@@ -79,14 +79,12 @@ def look(seq: int, chunk: str) -> Look | None:
     """None for a chunk that changes nothing."""
     chunk_type = type_of(chunk)
     role = _ROLES.get(chunk_type)
-    if role is None:
-        if not chunk_type.startswith(_EXECUTIONS) or wrapper_of(chunk_type) is None:
-            return None
-        role = Role.OUTPUT
-    if role is not Role.OUTPUT:
+    if role is not None and role is not Role.OUTPUT:
         return Look(seq, chunk_type, role, chunk, None)
+    if role is None and not chunk_type.startswith(_EXECUTIONS):
+        return None
     wrapper = wrapper_of(chunk_type)
-    return Look(seq, chunk_type, role, chunk, None if wrapper is None else opened(wrapper, chunk))
+    return None if wrapper is None else Look(seq, chunk_type, Role.OUTPUT, chunk, opened(wrapper, chunk))
 
 
 def type_of(chunk: str) -> str:

@@ -51,13 +51,18 @@ class Output(NamedTuple):
 class _Payload(msgspec.Struct, rename="camel"):
     output: Raw = Raw(b"null")
     payload: Raw = Raw(b"null")
-    tool_call_id: Raw = Raw(b"null")
-    step_name: Raw = Raw(b"null")
-    task_id: Raw = Raw(b"null")
+    tool_call_id: Any = None
+    step_name: Any = None
+    task_id: Any = None
 
 
-class _Chunk(msgspec.Struct, rename="camel"):
+class _Keyed(msgspec.Struct, rename="camel"):
+    payload: _Payload
     run_id: Any = None
+    metadata: Raw = Raw(b"null")
+
+
+class _Event(msgspec.Struct):
     payload: Raw = Raw(b"null")
     metadata: Raw = Raw(b"null")
 
@@ -73,11 +78,11 @@ class _Head(msgspec.Struct, rename="camel"):
     payload: Raw = Raw(b"null")
 
 
-_chunk: Final = msgspec.json.Decoder(_Chunk)
+_keyed: Final = msgspec.json.Decoder(_Keyed)
+_event: Final = msgspec.json.Decoder(_Event)
 _payload: Final = msgspec.json.Decoder(_Payload)
 _metadata: Final = msgspec.json.Decoder(_Metadata)
 _head: Final = msgspec.json.Decoder(_Head)
-_text: Final = msgspec.json.Decoder(str)
 
 
 def wrapper_of(chunk_type: str) -> str | None:
@@ -95,21 +100,27 @@ def channel(kind: str, name: str) -> str:
 
 def opened(wrapper: str, chunk: str) -> Output | None:
     """The output of a wrapper's chunk; None if it cannot be read at all."""
-    whole = read(_chunk, chunk)
+    kind = _KEYED.get(wrapper)
+    if kind is None:
+        return _opened_event(wrapper, chunk)
+    whole = read(_keyed, chunk)
     if whole is None:
         return None
-    twin = b"twinOf" in bytes(whole.metadata) and _twin(whole.metadata)
-    if wrapper not in _KEYED:
-        # A network names no key of its own: one execution of a kind runs at a time.
-        family = wrapper.removesuffix(_EVENT[:-1])
-        return Output(wrapper, family, channel("execution", family), inner_of(whole.payload), twin)
-    payload = read(_payload, whole.payload) or _Payload()
+    payload, twin = whole.payload, _twin(whole.metadata)
     if wrapper == TASK_WRAPPER:
         key, call = text_of(payload.task_id) or wrapper, text_of(payload.tool_call_id)
         return Output(wrapper, key, channel("call", call or key), _of_task(payload.payload, whole.run_id), twin)
-    kind = _KEYED[wrapper]
     key = text_of(payload.tool_call_id if kind == "call" else payload.step_name) or wrapper
     return Output(wrapper, key, channel(kind, key), inner_of(payload.output), twin)
+
+
+def _opened_event(wrapper: str, chunk: str) -> Output | None:
+    """A network names no key of its own: one execution of a kind runs at a time."""
+    whole = read(_event, chunk)
+    if whole is None:
+        return None
+    family = wrapper.removesuffix(_EVENT[:-1])
+    return Output(wrapper, family, channel("execution", family), inner_of(whole.payload), _twin(whole.metadata))
 
 
 def inner_of(value: Raw) -> Inner | None:
@@ -125,9 +136,9 @@ def inner_of(value: Raw) -> Inner | None:
     return None
 
 
-def text_of(raw: Raw) -> str:
+def text_of(value: object) -> str:
     """A string; "" for anything else."""
-    return read(_text, raw) or ""
+    return value if isinstance(value, str) else ""
 
 
 def read(decoder: "msgspec.json.Decoder[_T]", data: Raw | str | bytes) -> _T | None:
@@ -148,5 +159,7 @@ def _of_task(value: Raw, own: Any) -> Inner | None:
 
 
 def _twin(metadata: Raw) -> bool:
+    if b"twinOf" not in bytes(metadata):
+        return False
     found = read(_metadata, metadata)
     return found is not None and found.twin_of is not None
