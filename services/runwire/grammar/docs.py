@@ -1,14 +1,15 @@
 """docs/grammar.md, generated from the tables that the machine asks: it cannot describe other rules than those."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args
 
 import msgspec
 
+from runwire.grammar import docs_agent
 from runwire.grammar.endings import ENDINGS
 from runwire.grammar.limits import Limits
+from runwire.grammar.markdown import table
 from runwire.grammar.records import CHECKS
-from runwire.grammar.repairs import REPAIRS
 from runwire.grammar.rules import RULES
 from runwire.grammar.run import GRAMMAR_VERSION
 from runwire.grammar.state import Word
@@ -58,7 +59,7 @@ _CHUNKS: Final = """\
 | raw | chunks |
 | --- | --- |
 | the run's first chunk | `start` before it |
-| a call's first chunk | `step-start`; the step of the call before is closed |
+| a call's first chunk | `step-start`, unless an agent's is open; the step of the call before is closed |
 | text, thinking | `text-*`, `reasoning-*`: start, deltas, end; a block without a delta has its whole text as one |
 | tool_use, id and name known | `tool-call-input-streaming-start`, then the deltas that waited for the name |
 | tool_use, non-empty delta | `tool-call-delta` |
@@ -77,13 +78,8 @@ _ENDINGS: Final = """\
 
 Each ending is one sequence: open blocks are closed; bad tool calls get their `tool-error`; if the run failed, each
 other unanswered tool call gets `tool-error` {`interrupted`}; the middle chunk; `step-finish` if a step is open;
-`finish`. A call that failed decides the ending with its own failure, unless the run is aborted or violated.
-"""
-
-_REPAIRS: Final = """\
-## Repairs
-
-Each code is evidence once per run, then counted.
+`finish`. A call that failed decides the ending with its own failure, unless the run is aborted or violated. An agent's
+own `error`, `abort` or `tripwire` is the middle chunk; so is the one that a step-finish or finish names as its reason.
 """
 
 _LIMITS: Final = """\
@@ -98,9 +94,9 @@ def render() -> str:
     parts = [
         _INTRO,
         "## Records\n",
-        _table(("code", "class", "rule"), ((f"`{code}`", cls, what) for code, cls, what in CHECKS)),
+        table(("code", "class", "rule"), ((f"`{code}`", cls, what) for code, cls, what in CHECKS)),
         _RULES,
-        _table(
+        table(
             ("#", "code", "class", "rule", "judges"),
             ((_number(rule.number), f"`{rule.code}`", rule.cls, rule.what, _judges(rule.kinds)) for rule in RULES),
         ),
@@ -110,15 +106,14 @@ def render() -> str:
         _transitions("usage", CALLS, CALL_INPUTS),
         _CHUNKS,
         _ENDINGS,
-        _table(
+        table(
             ("what happened", "middle chunk", "reasons"),
             ((ending.what, _code(ending.middle, "–"), _code(ending.reason, "as sent")) for ending in ENDINGS.values()),
         ),
         f"Reasons are: {', '.join(f'`{word}`' for word in get_args(Word))}.\n",
-        _REPAIRS,
-        _table(("code", "what"), ((f"`{code}`", what) for code, what in REPAIRS.items())),
+        *docs_agent.parts(),
         _LIMITS,
-        _table(
+        table(
             ("limit", "default"),
             ((f"`{field.name}`", f"{field.default:,}") for field in msgspec.structs.fields(Limits)),
         ),
@@ -139,15 +134,10 @@ def _judges(kinds: frozenset[str]) -> str:
     return ", ".join(kind for kind in ("provider", "agent", "control") if kind in kinds)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
-
-
 def _transitions(name: str, moves: Mapping[Any, Mapping[str, str]], inputs: Sequence[str]) -> str:
     states = list(moves)
     cells = ([f"`{given}`", *(_move(moves[state][given], states) for state in states)] for given in inputs)
-    return _table([f"{name} →", *states], cells)
+    return table([f"{name} →", *states], cells)
 
 
 def _move(move: str, states: Sequence[str]) -> str:

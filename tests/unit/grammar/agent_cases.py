@@ -42,6 +42,12 @@ def after_agent_output(story: Story) -> None:
     story.write(start())
 
 
+def after_agent_output_in_a_made_step(story: Story) -> None:
+    story.say("tool-call", toolCallId="t", toolName="f")
+    story.evidence.clear()
+    story.write(start())
+
+
 def after_raw_call(story: Story) -> None:
     loop(story).all([*tool_block(), USAGE, finish("tool_calls")])
     story.say("tool-call", toolCallId="t2", toolName="f")
@@ -118,6 +124,7 @@ AGENT_CASES: dict[str, list[Case]] = {
         in_raw_step("source", id="a", sourceType="url"),
         in_raw_step("file", data="", mimeType="a/b"),
         after_agent_output,
+        after_agent_output_in_a_made_step,
         after_raw_call,
     ],
     "an answer has an id that a tool chunk of the run named, or is the provider's": [

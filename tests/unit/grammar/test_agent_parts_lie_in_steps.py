@@ -61,6 +61,15 @@ def test_long_ids_are_told_apart() -> None:
     assert story.codes == []
 
 
+def test_sources_and_files_open_no_step_but_are_its_output() -> None:
+    story = said(("source", {"id": "s", "sourceType": "url"}), ("file", {"data": "", "mimeType": "a/b"}))
+    assert (story.types, story.codes) == (["start", "source", "file"], [])
+    story.say("step-start")
+    story.say("source", id="s", sourceType="url")
+    story.write(start())
+    assert story.codes == ["model-output-mixed"]
+
+
 # --- tool calls ------------------------------------------------------------------------------------------------------
 
 

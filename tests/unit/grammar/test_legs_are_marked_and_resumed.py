@@ -69,6 +69,14 @@ def test_calls_that_are_at_work_are_waited_for() -> None:
     assert story.of("data-run-suspended") == []
 
 
+def test_a_call_that_was_told_off_is_not_waited_for() -> None:
+    story = said(("step-start", {}), ("tool-call-input-streaming-start", {"toolCallId": "bad", "toolName": "g"}))
+    story.say("step-finish", stepResult={"reason": "tool-calls"})
+    for kind, payload in ASKED:
+        story.say(kind, **payload)
+    assert phase(story)[0] == "suspend-mark"
+
+
 def test_an_open_call_is_waited_for() -> None:
     story = loop()
     story.all([*tool_block(), start(1)])
