@@ -173,6 +173,7 @@ def test_an_error_for_want_of_a_finish_reason_is_a_stream_that_was_cut_off(finis
     other = said(*text("0", "a"), error({"name": "AI_InvalidResponseDataError", "data": {"n": 1}}), *finish)
 
     assert (seen.finish, failure(seen)[1], failure(seen)[3]) == ("aborted", "cut-off", True)
+    assert beside(seen, "error") == [{"name": "AI_InvalidResponseDataError"}]
     assert (other.finish, failure(other)[1]) == ("error", "AI_InvalidResponseDataError")
 
 

@@ -42,7 +42,8 @@ def reported(error: msgspec.Raw) -> Reported:
     if not said:
         return Reported(_SILENT)
     if said == {"name"} and text_of(fields["name"]) == _STOPPED:
-        return Reported(failures.cut_off("the provider's stream ended without a finish reason"), kind="aborted")
+        stopped = failures.cut_off("the provider's stream ended without a finish reason")
+        return Reported(stopped, whole=object_of(fields), kind="aborted")
     theirs = _provider_error(fields)
     complaint = theirs is None and text_of(fields.get("name")) in _COMPLAINTS
     whole = object_of(fields)
