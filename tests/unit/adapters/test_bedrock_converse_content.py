@@ -7,6 +7,8 @@ import pytest
 
 from conformance.recorded import Seen, decode_raw, judge
 from runwire.adapters import adapter
+from runwire.adapters.bedrock_converse.converse import BedrockConverse
+from runwire.adapters.writing.call import MAX_OPEN_TOOLS
 from runwire.adapters.writing.writer import MAX_AGENT, MAX_BLOCK
 from runwire_schemas.raw import BlockEnd, ImageBlock
 from unit.adapters.conversing import begins, converse, ends, failure_of, lines_of, says, stops, tool
@@ -79,6 +81,23 @@ def test_redacted_reasoning_is_kept_as_it_came(name: str) -> None:
     seen = converse(says(0, reasoningContent={name: "QUJD"}), stops(0), says(1, text="x"))
 
     assert [(block.text, block.redacted) for block in seen.thinking] == [("", "QUJD")]
+    assert seen.beside("raw") == []
+
+
+def test_each_block_hides_its_own() -> None:
+    blocks = [event for index, data in enumerate(("QQ==", "Qg==")) for event in _hidden(index, data)]
+
+    assert [block.redacted for block in converse(*blocks).thinking] == ["QQ==", "Qg=="]
+
+
+def _hidden(index: int, data: str) -> list[Json]:
+    return [says(index, reasoningContent={"redactedContent": data}), stops(index)]
+
+
+def test_reasoning_under_two_indices_is_two_blocks() -> None:
+    seen = converse(*(says(index, reasoningContent={"text": "a"}) for index in (0, 0, 1)))
+
+    assert [block.text for block in seen.thinking] == ["aa", "a"]
 
 
 def test_redacted_reasoning_in_pieces_is_joined_as_bytes() -> None:
@@ -102,6 +121,7 @@ def test_members_that_are_not_known_are_kept() -> None:
         {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "a"}, "more": 1}},
         {"contentBlockStop": {"contentBlockIndex": 0, "why": "w"}},
         begins(1, video={"format": "mp4"}),
+        begins(1, toolUse="x", toolResult=[1], image=5),
         {"contentBlockStart": {"contentBlockIndex": 2, "start": {}, "note": "n"}},
         {"surprise": {"a": 1}, "p": "padding"},
     )
@@ -113,6 +133,9 @@ def test_members_that_are_not_known_are_kept() -> None:
         {"contentBlockDelta": {"more": 1}, "index": 0},
         {"contentBlockStop": {"why": "w"}, "index": 0},
         {"start": {"video": {"format": "mp4"}}, "index": 1},
+        {"start": {"toolUse": "x"}, "index": 1},
+        {"start": {"toolResult": [1]}, "index": 1},
+        {"start": {"image": 5}, "index": 1},
         {"contentBlockStart": {"note": "n"}, "index": 2},
         {"event": {"surprise": {"a": 1}}},
     ]
@@ -136,7 +159,7 @@ def test_a_tool_call_has_its_arguments_from_deltas() -> None:
     seen = converse(says(0, text="ok"), *tool(1, "", '{"q":', ' "x"}'), end=ends("tool_use"))
 
     assert [tuple(tool) for tool in seen.tools] == [("tooluse_1", "search", '{"q": "x"}')]
-    assert (seen.finish, seen.kinds) == ("tool_calls", ["text", "tool_use"])
+    assert (seen.finish, seen.kinds, seen.beside("raw")) == ("tool_calls", ["text", "tool_use"], [])
 
 
 def test_a_call_without_input_has_an_empty_object() -> None:
@@ -173,9 +196,26 @@ def test_a_call_under_the_index_of_an_open_one_ends_that() -> None:
 
 
 def test_text_under_the_index_of_an_open_call_ends_that() -> None:
-    seen = converse(*tool(0, "{}")[:-1], says(0, text="x"), says(0, toolUse={"input": "}"}))
+    call = tool(0, "{}")[:-1]
 
-    assert (seen.tools[0].arguments, seen.text, seen.finish) == ("{}", "x", "error")
+    for before in ([], [says(0, text="a"), stops(0)]):
+        seen = converse(*before, *call, says(0, text="x"), says(0, toolUse={"input": "}"}))
+        assert (seen.tools[0].arguments, seen.text[-1], seen.finish) == ("{}", "x", "error")
+
+
+def test_a_stop_that_says_more_ends_its_block() -> None:
+    call = tool(0, "{}")
+    call[-1]["contentBlockStop"]["more"] = 1
+
+    seen = converse(*call, says(0, toolUse={"input": "}"}), end=ends("tool_use"))
+
+    assert (seen.tools[0].arguments, seen.finish) == ("{}", "error")
+
+
+def test_a_piece_of_arguments_that_says_more_is_read_and_kept() -> None:
+    seen = converse(tool(0)[0], says(0, toolUse={"input": "{}", "more": 1}), end=ends("tool_use"))
+
+    assert (seen.tools[0].arguments, [raw["toolUse"] for raw in seen.beside("raw")]) == ("{}", [{"more": 1}])
 
 
 def test_arguments_without_their_call_end_in_an_error() -> None:
@@ -183,12 +223,22 @@ def test_arguments_without_their_call_end_in_an_error() -> None:
 
     code, message, *_ = failure_of(seen)
     assert (code, "block 3" in message) == ("tool-name-missing", True)
+    assert converse(says(3, toolUse={"input": ""})).finish == "stop"
 
 
 def test_more_calls_than_may_be_open_are_ended_in_their_order() -> None:
     starts = [tool(index)[0] for index in range(300)]
 
     assert len(converse(*starts, end=ends("tool_use")).tools) == 300
+
+
+def test_what_is_open_is_bounded() -> None:
+    wire = BedrockConverse()
+    emitted = run(wire, lines_of(*(begins(index, toolResult={"toolUseId": str(index)}) for index in range(300))))
+
+    # The oldest ones were ended for the newer.
+    assert len(wire._blocks._open) == MAX_OPEN_TOOLS
+    assert [one.tool_call_id for one in Seen(emitted).results] == [str(index) for index in range(300 - MAX_OPEN_TOOLS)]
 
 
 def test_the_provider_runs_its_own_tools() -> None:
@@ -222,10 +272,15 @@ def test_other_types_of_tools_are_kept() -> None:
 
 def test_a_result_may_be_an_error_or_say_nothing() -> None:
     seen = converse(
-        begins(0, toolResult={"toolUseId": "a", "status": "error"}), stops(0), begins(1, toolResult={"toolUseId": "b"})
+        begins(0, toolResult={"toolUseId": "a", "status": "error", "type": None}),
+        says(0, toolResult={"text": "no list"}),
+        stops(0),
+        begins(1, toolResult={"toolUseId": "b"}),
     )
 
-    assert [(bytes(one.content), one.is_error) for one in seen.results] == [(b"[]", True), (b"[]", None)]
+    said = [(bytes(one.content), one.is_error) for one in seen.results]
+    assert said == [(b'[{"text":"no list"}]', True), (b"[]", None)]
+    assert seen.beside("raw") == []
 
 
 def test_a_result_without_its_start_is_kept() -> None:
@@ -255,6 +310,14 @@ def test_an_image_may_come_in_pieces() -> None:
     assert [(one.media_type, one.data) for one in found] == [("image/png", base64.b64encode(b"ABC").decode())]
 
 
+def test_an_image_may_begin_with_its_data_and_ends_what_was_open_there() -> None:
+    events = [tool(0, "{}")[0], says(0, image={"source": {"bytes": "QUJD"}}), stops(0), says(0, toolUse={"input": "}"})]
+    seen = converse(*events)
+
+    assert [one.data for one in _images(seen, lines_of(*events, *ends()))] == ["QUJD"]
+    assert (seen.kinds, seen.finish) == (["tool_use", "image"], "error")
+
+
 def test_an_image_may_lie_elsewhere_or_be_missing() -> None:
     place = {"s3Location": {"uri": "s3://bucket/key"}}
     owned = {"s3Location": {"uri": "s3://bucket/key", "bucketOwner": "1"}}
@@ -280,7 +343,7 @@ def test_citations_lie_in_a_block_of_text_and_are_sources() -> None:
 
     seen = converse(says(0, text="a"), *(says(0, citation=one) for one in (page, web, found, named)), says(0, text="b"))
 
-    assert (seen.text, seen.kinds) == ("ab", ["text"])
+    assert (seen.text, seen.kinds, seen.beside("raw")) == ("ab", ["text"], [])
     sources = seen.beside("source")
     assert [(one["id"], one["sourceType"], one["title"], one.get("url")) for one in sources] == [
         ("source:1", "document", "facts", None),

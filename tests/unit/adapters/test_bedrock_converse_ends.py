@@ -136,6 +136,7 @@ def test_a_message_that_begins_again_goes_on_in_new_blocks() -> None:
     seen = converse(says(0, text="a"), *tool(1, "{}")[:-1], again, says(0, text="b"))
 
     assert (seen.text, seen.kinds) == ("ab", ["text", "tool_use", "text"])
+    assert converse(says(0, text="a"), again, says(0, text="b")).kinds == ["text", "text"]
 
 
 # Errors
@@ -254,6 +255,7 @@ def test_an_answer_that_was_not_streamed_is_read() -> None:
         {"toolResult": {"toolUseId": "a", "content": [{"text": "r"}], "status": "success"}},
         {"image": {"format": "png", "source": {"bytes": "QUJD"}}},
         {"video": {"format": "mp4"}},
+        {"text": "!"},
     ]
     whole = {
         "output": {"message": {"role": "assistant", "content": content}},
@@ -264,8 +266,8 @@ def test_an_answer_that_was_not_streamed_is_read() -> None:
 
     seen = accepted("bedrock-converse", json.dumps(whole).encode())
 
-    assert (seen.text, seen.reasoning, seen.finish) == ("Hello cited", "hm", "tool_calls")
-    assert seen.kinds == ["thinking", "thinking", "text", "text", "tool_use", "tool_result", "image"]
+    assert (seen.text, seen.reasoning, seen.finish) == ("Hello cited!", "hm", "tool_calls")
+    assert seen.kinds == ["thinking", "thinking", "text", "text", "tool_use", "tool_result", "image", "text"]
     assert [(block.signature, block.redacted) for block in seen.thinking] == [("s", None), (None, "QUJD")]
     assert [tuple(tool) for tool in seen.tools] == [("a", "n", '{"x":1}')]
     assert [raw.get("block") for raw in seen.beside("raw")] == [{"video": {"format": "mp4"}}]

@@ -309,6 +309,14 @@ def test_novas_reasoning_is_joined_until_it_is_signed() -> None:
     assert [(one.text, one.signature) for one in seen.thinking] == [("ab", "s"), ("c", None)]
 
 
+def test_what_nova_hides_is_a_block_of_its_own() -> None:
+    pieces = [says(0, reasoningContent={"redactedContent": "QQ=="}), stops(0), says(1, reasoningContent={"text": "a"})]
+
+    seen = invoke(*pieces, {"messageStop": {"stopReason": "end_turn"}, **METRICS})
+
+    assert [(one.text, one.redacted) for one in seen.thinking] == [("", "QQ=="), ("a", None)]
+
+
 def test_a_long_answer_of_nova_has_room() -> None:
     pieces = [event for index in range(3000) for event in (says(index, text="ab"), stops(index))]
     emitted = run(adapter("bedrock-invoke"), lines_of(*pieces, {"messageStop": {"stopReason": "end_turn"}}, METRICS))

@@ -94,8 +94,7 @@ class Blocks:
     def _enter(self, index: int) -> None:
         """Text or reasoning begins under this index."""
         self._leave()
-        if index in self._open:
-            self.stop(index)
+        self.stop(index)
         self._prose = index
 
     def _leave(self) -> None:
@@ -167,7 +166,7 @@ class Blocks:
         """The usual `contentBlockStop`; one that stops nothing means nothing."""
         if index == self._prose:
             self._leave()
-        elif index in self._open:
+        else:
             self.stop(index)
 
     def stop(self, index: int, *, cut: bool = False) -> None:
@@ -275,8 +274,7 @@ class Blocks:
             self._sources.placed(citation)
 
     def _keep_open(self, index: int, opened: _Tool | _Result | _Image) -> None:
-        if index in self._open:
-            self.stop(index)
+        self.stop(index)
         if len(self._open) >= MAX_OPEN_TOOLS:
             self.stop(next(iter(self._open)))
         self._open[index] = opened
