@@ -11,7 +11,7 @@ import msgspec
 
 from runwire.grammar.docs import render as render_grammar
 from runwire.settings import PREFIX, Settings
-from runwire_schemas import chunks, control, events, evidence, keys, raw, record
+from runwire_schemas import chunks, control, events, evidence, keys, lineage, raw, record
 
 ROOT = Path(__file__).resolve().parents[1]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -32,6 +32,9 @@ SCHEMAS: dict[str, tuple[str, str, Any]] = {
     "evidence": ("Evidence", "Field `d` of an entry of an evidence stream.", evidence.Evidence),
     "events": ("Run event", "Published to the stream of run events, at least once.", events.AnyRunEvent),
     "control": ("Control", "Body of a `control` record.", control.AnyControl),
+    "ancestry": ("Ancestry", "Field `l` of a nest: the runs above a run, the root first.", lineage.Ancestry),
+    "account": ("Account", "Field `i` of a nest: what a run says of itself.", lineage.Account),
+    "child-link": ("Child", "A numbered field of a nest: one child of a run.", lineage.ChildLink),
 }
 
 

@@ -1,8 +1,11 @@
 """Through real servers: producers, enforcer and unwrapper; what comes out is what the same makes without a server."""
 
+import re
+from typing import Any
+
 import pytest
 
-from helpers import wait_until
+from helpers import PROJECT, wait_until
 from helpers.enforcing import log_of, quick_settings
 from helpers.nesting import agent, around
 from helpers.unwrapping import assert_exact, enforcing, expected, families, publish, settled, unwrapping, wait_for_runs
@@ -54,6 +57,20 @@ async def test_lineage_is_known_in_both_directions(server: Server, prefix: str, 
         for wrong in ({"limit": 0}, {"limit": 1001}, {"after": -1}):
             with pytest.raises(SettingInvalid):
                 await lineage.children("top-0", **wrong)
+
+
+async def test_the_example_of_the_page_about_clients(server: Server, prefix: str, link: Link) -> None:
+    """The page has the default prefix; here the test's own is put in its place."""
+    text = (PROJECT / "docs" / "clients.md").read_text(encoding="utf-8")
+    (example,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "def family" in block]
+    names: dict[str, Any] = {}
+    exec(example.replace("Reader(url)", f"Reader(url, prefix={prefix!r})"), names)
+    settings, story = quick_settings(server.url, prefix), families(1, words=2)
+    async with enforcing(settings), unwrapping(settings):
+        await publish(link, settings, "top-0", story["top-0"])
+        await wait_for_runs(link, settings, expected(story))
+        await settled(link, settings)
+        assert await names["family"](server.url, "top-0") == (["one-0", "two-0"], 10)
 
 
 async def test_a_run_of_somebody_else_is_listed_and_is_no_child(server: Server, prefix: str, link: Link) -> None:

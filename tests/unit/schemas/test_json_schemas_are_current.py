@@ -12,10 +12,10 @@ from jsonschema import Draft202012Validator
 
 from helpers import PROJECT
 from helpers import chunk_samples as samples
-from runwire_schemas import events, evidence, keys, record
+from runwire_schemas import control, events, evidence, keys, lineage, record
 
 FOLDER = PROJECT / "schemas" / "json"
-NAMES = ("raw", "chunks", "record", "evidence", "events", "control")
+NAMES = ("raw", "chunks", "record", "evidence", "events", "control", "ancestry", "account", "child-link")
 
 
 @cache
@@ -89,6 +89,19 @@ def test_what_the_code_writes_is_valid() -> None:
         plain = json.loads(msgspec.json.encode(value))
         validator(name).validate(plain)
         assert not validator(name).is_valid({**plain, "run": 5}), name
+
+
+def test_what_is_kept_of_a_nest_is_valid() -> None:
+    path = (control.Parent(run_id="p", wrapper="tool-output", key="c1"),)
+    kept: dict[str, msgspec.Struct] = {
+        "ancestry": lineage.Ancestry(path=path),
+        "account": lineage.Account(usage={"inputTokens": 2**70}, children=1, end="stop"),
+        "child-link": lineage.ChildLink(run_id="r", wrapper="tool-output", key="c1", seq=4),
+    }
+    wrong = {"ancestry": {"path": 5}, "account": {"usage": {"inputTokens": "3"}}, "child-link": {"runId": "r"}}
+    for name, value in kept.items():
+        validator(name).validate(json.loads(msgspec.json.encode(value)))
+        assert not validator(name).is_valid(wrong[name]), name
 
 
 def test_the_keys_file_lists_the_catalogue() -> None:

@@ -27,7 +27,8 @@ def test_every_key_is_in_the_catalogue() -> None:
 @pytest.mark.parametrize("run", ["a:b", "{x}", "two\u2028lines", ":1", "*"])
 def test_no_run_id_can_leave_its_kind_of_key(run: str) -> None:
     p = Keys("rw").partition(0)
-    for key, kind in ((p.state(run), "state"), (p.log(run, 3), "run log"), (p.kept(run), "kept"), (p.nest(run), "nest")):
+    made = {p.state(run): "state", p.log(run, 3): "run log", p.kept(run): "kept", p.nest(run): "nest"}
+    for key, kind in {**made, p.claim(run): "claim"}.items():
         spec = spec_of(key)
         assert spec
         assert spec.name == kind
