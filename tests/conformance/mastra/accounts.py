@@ -22,7 +22,6 @@ _REWRITTEN = {
     "reasoning-end": ("id",),
     "step-finish": ("totalUsage",),
 }
-_BACKGROUND = ("started", "running", "resumed", "suspended", "completed", "failed", "cancelled", "output", "progress")
 
 
 def text_of(chunks: Iterable[Chunk]) -> dict[str, str]:
@@ -46,7 +45,7 @@ def _content(chunk: Chunk) -> Chunk:
         payload = {name: value for name, value in payload.items() if name not in _REWRITTEN.get(kind, ())}
         if kind in ("step-finish", "finish"):
             payload = _frame(payload)
-        if kind.startswith("background-task-") and "suspendPayload" in payload:
+        if "suspendPayload" in payload:
             payload.setdefault("suspendData", payload["suspendPayload"])
         if kind == "tool-result":
             payload.pop("metadata", None)

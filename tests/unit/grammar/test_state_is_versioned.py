@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from runwire.grammar import Limits, RunMachine
-from runwire.grammar.state import STATE_VERSION, StateUnreadable
+from runwire.grammar.state import OLDEST_VERSION, STATE_VERSION, State, StateUnreadable
 from unit.grammar.story import USAGE, Story, finish, loop, result, start, text, text_block, tool, tool_block, tool_end
 
 
@@ -16,6 +16,24 @@ def test_a_state_of_another_version_is_not_guessed_at() -> None:
     blob = msgspec.msgpack.encode([STATE_VERSION + 1, *fields[1:], "later"])
     with pytest.raises(StateUnreadable, match="version 3"):
         RunMachine("r", Limits(), blob)
+
+
+def test_a_state_of_the_version_before_is_read() -> None:
+    """It lacks the fields of agent chunks at the end of each struct, and goes on as if they had never come."""
+    story = loop()
+    story.all([*tool_block(), *result("other", index=1), start(2, "tool_use"), tool('{"a', 2, "t2", name="f")])
+    names = State.__struct_fields__
+    fields = msgspec.msgpack.decode(story.machine.blob(), strict=False)
+    old = fields[: names.index("parent")]
+    old[0] = OLDEST_VERSION
+    old[names.index("tools")] = {out: known[:6] for out, known in old[names.index("tools")].items()}
+    old[names.index("answered")] = {out: known[:2] for out, known in old[names.index("answered")].items()}
+    story.machine = RunMachine("r", Limits(), msgspec.msgpack.encode(old), story.machine.seq)
+    assert story.machine.state.version == STATE_VERSION
+    story.all([*result(index=3), finish("error")])
+    story.control({"type": "run-end", "reason": "stop"})
+    assert (story.codes, story.reason) == ([], "error")
+    assert [error["toolCallId"] for error in story.of("tool-error")] == ["t2"]
 
 
 def test_text_is_never_kept() -> None:
