@@ -12,7 +12,7 @@ import pytest
 from conformance.compared import reviewed, unequal
 from conformance.expected import Difference, differences, same_arguments
 from conformance.oracles.ai_sdk import Answer, answers, reads
-from conformance.recorded import Seen, convert
+from conformance.recorded import Seen, convert, judge
 from conformance.spoken import spoken
 from helpers import recordings, stream_parts
 from helpers.parts import make
@@ -38,6 +38,7 @@ def test_the_adapter_says_what_the_ai_sdk_says(answer: Answer) -> None:
     path = FOLDER / answer.file
 
     assert unequal(PROVIDER, path, reads(answer)) == reviewed(PROVIDER, path)
+    assert judge(convert(PROVIDER, [path.read_bytes()]), "optional")[1] == []
 
 
 @pytest.mark.parametrize("answer", READ, ids=named)

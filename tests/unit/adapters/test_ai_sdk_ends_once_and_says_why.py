@@ -237,7 +237,10 @@ def test_what_is_not_known_is_kept() -> None:
 
     assert beside(seen, "part") == [custom]
     assert beside(seen, "rawValue") == [{"n": 1.0}]
-    assert [one["value"] for one in accepted("ai-sdk", b"data: 17\n\n" + body(v2())).beside("raw")] == [17]
+    assert beside(said({"no": "type"}, v3()), "part") == [{"no": "type"}]
+    assert [one["value"] for one in accepted("ai-sdk", b"data: 17\n\ndata: null\n\n" + body(v2())).beside("raw")] == [
+        17
+    ]
 
 
 def test_server_sent_events_are_read_as_lines_are() -> None:

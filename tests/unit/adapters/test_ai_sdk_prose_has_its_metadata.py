@@ -248,6 +248,23 @@ def test_what_is_held_back_for_a_tag_comes_before_what_follows() -> None:
     assert said(*begun).text == "<thi"
 
 
+def test_what_is_held_back_comes_in_its_order() -> None:
+    model, tool = part("response-metadata", modelId="qwq"), part("tool-input-start", "t", toolName="f")
+    held, more = part("text-delta", "0", delta="<thi"), part("tool-input-delta", "t", delta="{}")
+
+    assert said(model, held, tool, v3()).kinds == ["text", "tool_use"]
+    emitted = [one.body for one in run(adapter("ai-sdk"), body(model, tool, held, more, v3()))]
+    texts, inputs = ([word in one for one in emitted].index(True) for word in (b"<thi", b'"argumentsDelta":"{}"'))
+    assert texts < inputs
+
+
+def test_a_tag_may_be_split_between_deltas_with_more_in_them() -> None:
+    deltas = [part("text-delta", "0", delta=delta, more=1) for delta in ("<thi", "nk>hm</think>yes")]
+    seen = said(part("response-metadata", modelId="qwq"), *deltas, v3())
+
+    assert (seen.text, seen.reasoning) == ("yes", "hm")
+
+
 def test_a_citation_is_a_source() -> None:
     document = {"source": {"type": "source", "sourceType": "document", "id": "0", "title": "D"}, "citedText": "x"}
     page = {"source": {"type": "source", "sourceType": "url", "id": "0", "url": "http://u", "title": "P"}}
