@@ -4,13 +4,14 @@ from typing import Final
 
 import msgspec
 
-from runwire.adapters.gemini.wire import NULL, Members, inner, members_of
+from runwire.adapters.gemini.wire import NULL, Members, given, inner, members_of
 from runwire.adapters.opaque import compact, fields_of, items_of, present, text_of
 from runwire.adapters.writing.call import Call
 from runwire.adapters.writing.sources import Sources
 
-# Reports that are held back, since later events may repeat or extend them; a larger one is passed on at once.
-_MAX_HELD: Final = 64
+# Reports that are held back, since later events may repeat or extend them; a larger one is passed on at once. With what
+# else is known of a response they are no more than the facts that a call keeps.
+_MAX_HELD: Final = 48
 _MAX_SIZE: Final = 256 * 1024
 _READ_ONCE: Final = frozenset({"avgLogprobs", "tokenCount"})
 _CHUNKS: Final = ("web", "retrievedContext", "maps", "image")
@@ -75,7 +76,7 @@ class Beside:
                     self._source(said, ("retrievedUrl",), url)
 
     def _chunk(self, chunk: Members, raw: msgspec.Raw) -> None:
-        kind = next((kind for kind in _CHUNKS if kind in chunk), "")
+        kind = next((kind for kind in _CHUNKS if given(chunk, kind)), "")
         said = inner(chunk, kind)
         if said:
             # What a file search found may have no address and no title, but only its text.

@@ -104,7 +104,7 @@ class Calls:
 
     def _piece(self, streamed: _Streamed, piece: Members, raw: msgspec.Raw) -> None:
         path = path_of(text_of(piece.get("jsonPath")) or "")
-        name = next((name for name in _VALUES if name in piece and (name == "nullValue" or given(piece, name))), "")
+        name = _value_in(piece)
         if path is not None and name:
             value = NULL if name == "nullValue" else piece[name]
             more = bytes(piece.get("willContinue", NULL)) == b"true"
@@ -121,3 +121,9 @@ class Calls:
         self._open.remove(streamed)
         self._write(streamed, streamed.arguments.close())
         self._call.end_tool(streamed.block, b"{}")
+
+
+def _value_in(piece: Members) -> str:
+    """The member that holds the value. A null is null only where no other value could be: the SDK lists them all."""
+    said = next((name for name in _VALUES if given(piece, name)), "")
+    return said or ("nullValue" if [name for name in _VALUES if name in piece] == ["nullValue"] else "")

@@ -9,7 +9,7 @@ from runwire.adapters.gemini.calls import Calls
 from runwire.adapters.gemini.executed import Executed
 from runwire.adapters.gemini.media import write_media
 from runwire.adapters.gemini.wire import NULL, Members, given, members_of, object_of, rest_of
-from runwire.adapters.opaque import items_of, text_of
+from runwire.adapters.opaque import compact, items_of, text_of
 from runwire.adapters.writing.call import Call
 
 _CONTENT_READ: Final = frozenset({"parts", "role"})
@@ -51,21 +51,25 @@ class Content:
     def loose(self, content: Members) -> None:
         """Any content, part by part."""
         for raw in items_of(content.get("parts", NULL)):
-            self._part(members_of(raw) or {}, raw)
+            part = members_of(raw)
+            if part is not None:
+                self._part(part)
+            else:
+                self._call.beside("raw", {"part": compact(raw)})
         unknown = rest_of(content, _CONTENT_READ)
         if unknown:
             self._call.beside("raw", {"content": object_of(unknown)})
 
-    def _part(self, part: Members, raw: msgspec.Raw) -> None:
+    def _part(self, part: Members) -> None:
         thought = bytes(part.get("thought", NULL)) == b"true"
         data = [name for name in self._handlers if given(part, name)]
         text = text_of(part.get("text"))
         rest = rest_of(part, frozenset({"text", "thought", *data}))
         if text is not None or (_SIGNATURE in rest and not data and len(rest) == 1):
             self._prose(text or "", {} if data else rest, thought=thought)
-        elif not data and (rest or not part):
+        elif not data and rest:
             # A kind that is not known here: kept whole.
-            self._call.beside("raw", {"part": object_of(part) if part else bytes(raw)})
+            self._call.beside("raw", {"part": object_of(part)})
         for name in data:
             if thought and name in _MEDIA:
                 self._media(part[name], rest, kind="reasoning-file")

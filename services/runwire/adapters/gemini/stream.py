@@ -46,6 +46,8 @@ class Gemini(WireAdapter):
         self._reason = ""
         self._message = ""
         self._blocked = ""
+        self._over = False  # the response reached its end
+        self._call.closing = self._close
 
     def _read(self, name: str, data: bytes) -> None:
         try:
@@ -139,20 +141,21 @@ class Gemini(WireAdapter):
             return
         kind = stopped(self._reason) if self._reason else "content_filter"
         self._content.calls.close(complete=kind == "stop")
-        self._count(over=True)
+        self._over = True
         self._call.finish("tool_calls" if kind == "stop" and self._content.calls.made else kind, word)
 
     def _fail(self, failure: Failure, rest: bytes | None = None, kind: FailedKind = "error", word: str = "") -> None:
         if rest is not None:
             self._call.beside("raw", {"error": rest})
-        self._count(over=kind == "error" and bool(word))
+        self._over = bool(word)
         self._call.fail(failure, kind, word)
 
-    def _count(self, *, over: bool) -> None:
+    def _close(self) -> None:
+        """What was counted and reported so far, whatever ends the call."""
         whole = self._metered.whole
         if whole:
             self._call.remember("usage", whole)
-        self._call.usage = self._metered.usage(over=over)
+        self._call.usage = self._metered.usage(over=self._over)
         self._beside.close(alone=self._call.usage is None and not self._call.opened)
 
 

@@ -8,7 +8,7 @@ from runwire.adapters.gemini.media import write_media
 from runwire.adapters.gemini.wire import object_of, rest_of
 from runwire.adapters.gemini_interactions.tools import CALL, RESULT, ToolCall, ToolResult
 from runwire.adapters.gemini_interactions.wire import NULL, Members
-from runwire.adapters.opaque import compact, fields_of, items_of, present, text_of
+from runwire.adapters.opaque import compact, fields_of, items_of, present, quote, text_of
 from runwire.adapters.writing.call import Call
 from runwire.adapters.writing.sources import Sources
 from runwire_schemas.raw import Failure
@@ -70,7 +70,9 @@ class Steps:
                 self._content(fields_of(content) or {}, content)
             self._rest("step", step, _OUTPUT_READ)
         elif kind == "text" or kind in _MEDIA:
-            self._content(step, msgspec.Raw(object_of(step)))
+            # The first version of the API has contents for steps. Most say only their type, and the rest in deltas.
+            if rest_of(step, frozenset({"type"})):
+                self._content(step, msgspec.Raw(object_of(step)))
         elif step:
             # A kind that is not known here, or what the client itself put in: kept whole.
             self._call.beside("raw", {"step": object_of(step)})
@@ -99,7 +101,7 @@ class Steps:
             self._summary(fields_of(delta.get("content", NULL)) or {})
             self._rest("delta", delta, _THOUGHT_READ)
         elif kind == "thought_signature":
-            self._sign(text_of(delta.get("signature")) or "")
+            self._signature(index, text_of(delta.get("signature")) or "")
             self._rest("delta", delta, _THOUGHT_READ)
         elif kind == "text_annotation_delta":
             self._annotations(delta)
@@ -165,6 +167,16 @@ class Steps:
             self._rest("summary", content, _TEXT_READ)
         elif content and not self._media(content, "reasoning-file"):
             self._call.beside("raw", {"summary": object_of(content)})
+
+    def _signature(self, index: int, signature: str) -> None:
+        """A signature in a delta is of its step, which need not be a thought."""
+        opened = self._open.get(index)
+        if signature and opened is not None and opened.tool is not None:
+            opened.tool.say({"signature": msgspec.Raw(quote(signature))})
+        elif signature and opened is not None and opened.kind in ("model_output", "text"):
+            self._call.note_text(b'{"signature":%s}' % quote(signature))
+        else:
+            self._sign(signature)
 
     def _sign(self, signature: str) -> None:
         """Most signatures are empty: the real one comes last."""

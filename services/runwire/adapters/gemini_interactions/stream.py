@@ -62,8 +62,10 @@ class GeminiInteractions(WireAdapter):
         self._steps = Steps(self._call)
         self._metered = Metered(counts_in)
         self._status = ""
-        self._error: Failure | None = None  # of a step, which the status may confirm
+        self._error: Failure | None = None
         self._identified = False
+        self._over = False  # the interaction reached its end
+        self._call.closing = self._close
         self._handlers: dict[str, Callable[[Members], None]] = {
             "interaction.created": self._created,
             "interaction.start": self._created,
@@ -139,10 +141,14 @@ class GeminiInteractions(WireAdapter):
         self._begin(_index(top), _inner(top, "step") or _inner(top, "content"))
 
     def _begin(self, index: int, step: Members) -> None:
-        error = step.get("error", NULL)
+        self._note_error(step)
+        self._steps.start(index, step)
+
+    def _note_error(self, members: Members) -> None:
+        """What went wrong, which the interaction's status may confirm."""
+        error = members.get("error", NULL)
         if present(error):
             self._error = error_in({"error": error})
-        self._steps.start(index, step)
 
     def _step_delta(self, top: Members) -> None:
         self._steps.delta(_index(top), _inner(top, "delta"))
@@ -178,6 +184,7 @@ class GeminiInteractions(WireAdapter):
         created = interaction.get("created", NULL)
         if not self._identified:
             self._identify(identity, model, text_of(created) or "")
+        self._note_error(interaction)
         for name, raw in interaction.items():
             if name not in _READ and present(raw):
                 self._call.remember(name, compact(raw))
@@ -215,21 +222,22 @@ class GeminiInteractions(WireAdapter):
             self._fail(self._error or failure, None, kind, status)
             return
         self._steps.close()
-        self._count(over=True)
+        self._over = True
         reason = STOP.get(status, "stop")
         self._call.finish("tool_calls" if reason == "stop" and self._steps.waiting else reason, status)
 
     def _fail(self, failure: Failure, rest: bytes | None = None, kind: FailedKind = "error", word: str = "") -> None:
         if rest is not None:
             self._call.beside("raw", {"error": rest})
-        self._count(over=bool(word))
+        self._over = bool(word)
         self._call.fail(failure, kind, word)
 
-    def _count(self, *, over: bool) -> None:
+    def _close(self) -> None:
+        """What was counted so far, whatever ends the call."""
         whole = self._metered.whole
         if whole:
             self._call.remember("usage", whole)
-        self._call.usage = self._metered.usage(over=over)
+        self._call.usage = self._metered.usage(over=self._over)
 
 
 def _index(top: Members) -> int:

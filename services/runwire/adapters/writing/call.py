@@ -6,6 +6,7 @@ once and last, and no chunk is larger than a raw chunk may be.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final, Literal
 
 import msgspec
@@ -45,6 +46,8 @@ class Call(Writer):
         self._tools: dict[int, Block] = {}
         self._ids: set[str] = set()
         self._answered: set[str] = set()
+        # What a protocol still has to say when the call ends, whatever ends it: facts, usage.
+        self.closing: Callable[[], None] = _nothing
 
     @property
     def has_tools(self) -> bool:
@@ -314,6 +317,8 @@ class Call(Writer):
     def _before_finish(self) -> None:
         if self.finished:
             return
+        closing, self.closing = self.closing, _nothing
+        closing()
         if self.usage is not None:
             usage, self.usage = self.usage, None
             self.put(b'{"type":"usage","usage":%s}' % msgspec.json.encode(usage))
@@ -331,6 +336,10 @@ class Call(Writer):
 
 
 _METADATA: Final = b'{"type":"response-metadata"'
+
+
+def _nothing() -> None:
+    pass
 
 
 def _index(block: Block) -> int:
