@@ -114,8 +114,9 @@ def stop(run: Run, ending: Ending, say: Callable[[], None]) -> None:
     state = run.state
     steps.close_parts(run, "leg or run ends", mend=False)
     steps.tell_bad_calls(run)
+    at_work = {task.call for task in state.tasks.values()}
     for out, tool in state.tools.items():
-        if not tool.told and not any(task.call == out for task in state.tasks.values()):
+        if not tool.told and out not in at_work:
             steps.tell(run, out, tool, *_INTERRUPTED)
     say()
     if state.call is not None:

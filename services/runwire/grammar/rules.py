@@ -225,8 +225,10 @@ def judge(view: View, x: Input) -> Broken | None:
 
 def expected(view: View, x: Input, broken: Broken) -> tuple[str, ...]:
     """What would have been legal instead."""
+    if broken.rule.code == "chunk-too-large":
+        # First, for what follows would read the body.
+        return (f"at most {checks.size_limit(view.limits, x.record)} bytes",)
     by_code: Mapping[str, tuple[str, ...]] = {
-        "chunk-too-large": (f"at most {checks.size_limit(view.limits, x.record)} bytes",),
         "chunk-after-finish": ("a new call id",),
         "chunk-after-terminal": ("nothing",),
         "call-interleaved": () if view.state.call is None else (f"call {view.state.call.id}",),

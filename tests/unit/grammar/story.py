@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from runwire.grammar import Limits, RunMachine
+from runwire.grammar.invariants import Judge
 from runwire_schemas.events import AnyRunEvent
 from runwire_schemas.evidence import Evidence
 from runwire_schemas.record import Kind, Record, UsageRule
@@ -19,11 +20,15 @@ def encoded(body: Body | bytes) -> bytes:
 
 
 class Story:
-    """One run and its machine. Records get the next seq of their source and ids one millisecond apart."""
+    """One run and its machine. Records get the next seq of their source and ids one millisecond apart.
+
+    Every story is held to the five invariants.
+    """
 
     def __init__(self, limits: Limits | None = None, run: str = "r", machine: type[RunMachine] = RunMachine) -> None:
         self.limits = limits or Limits()
         self.machine = machine(run, self.limits)
+        self.judge = Judge(run)
         self.chunks: list[Body] = []
         self.raw: list[bytes] = []
         self.evidence: list[Evidence] = []
@@ -67,6 +72,9 @@ class Story:
     def take(self) -> list[Body]:
         produced = self.machine.take()
         assert produced.base_seq == len(self.chunks)
+        for chunk in produced.chunks:
+            self.judge.see(chunk)
+        assert self.judge.broken == []
         new = [json.loads(chunk) for chunk in produced.chunks]
         self.raw += produced.chunks
         self.chunks += new

@@ -9,6 +9,7 @@ from helpers import chunk_samples as samples
 from runwire.grammar import Limits
 from runwire.grammar.agent.types import TYPES, type_of
 from runwire_schemas import chunks
+from runwire_schemas.record import Kind
 from unit.grammar.story import Story, loop, said, start
 
 # Neither their ids nor what they say of steps and usage is as they came.
@@ -201,6 +202,14 @@ def test_what_does_not_fit_even_so_is_too_large(payload: dict[str, Any]) -> None
     story.say("start", **payload)
     assert story.codes == ["chunk-too-large"]
     assert story.evidence[0].body == story.records[0].body
+
+
+@pytest.mark.parametrize("kind", ["agent", "provider"])
+def test_what_is_too_large_is_not_read(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story(Limits(chunk_bytes=100, agent_chunk_bytes=100, cut_chunk_bytes=200))
+    monkeypatch.setattr("runwire.grammar.input.parse", lambda *_: pytest.fail("the body was read"))
+    story.write(b'{"type":"text-start"}' + b" " * 300, kind=kind)
+    assert story.codes == ["chunk-too-large"]
 
 
 def test_an_agents_start_is_taken_if_it_comes_first() -> None:
