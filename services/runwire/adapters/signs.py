@@ -89,6 +89,10 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("gemini", {"candidates": "["}),
     Sign("gemini", {"promptFeedback": "{"}),
     Sign("gemini", {"usageMetadata": "{"}),
+    # In Google's own envelope, and under the names of google-genai's objects.
+    Sign("gemini", {"response.candidates": "["}),
+    Sign("gemini", {"prompt_feedback": "{"}),
+    Sign("gemini", {"usage_metadata": "{"}),
     Sign("ollama", {"done": "", "message": "{"}),
     Sign("ollama", {"done": "", "response": '"'}),
     # Whole answers, for who asked for a stream and got none.

@@ -47,6 +47,9 @@ FIRST: dict[str, list[Json]] = {
         {"candidates": [{"content": {}}]},
         {"promptFeedback": {"blockReason": "SAFETY"}},
         {"usageMetadata": {"trafficType": "ON_DEMAND"}},
+        {"response": {"candidates": [{"content": {}}]}, "traceId": "t"},
+        {"prompt_feedback": {"block_reason": "SAFETY"}},
+        {"usage_metadata": {"prompt_token_count": 1}},
         {"error": {"code": 429, "message": "m", "status": "RESOURCE_EXHAUSTED"}},
     ],
     "gemini-interactions": [
