@@ -169,7 +169,9 @@ def test_a_suspended_run_can_be_ended() -> None:
 def test_a_mark_of_somebody_else_asks_for_one() -> None:
     story = said(*ASKED)
     story.agent({"type": "data-run-suspended", "data": {"leg": 7}}, call=None)
+    story.agent({"type": "data-run-suspended", "data": {"leg": 1}}, call=None)
     assert story.of("data-run-suspended") == [{"leg": 1, "toolCallIds": ["t"]}]
+    assert story.machine.state.suspended
     story = loop()
     story.write(start())
     story.agent({"type": "data-run-suspended", "data": {"leg": 7}}, call=None)

@@ -15,7 +15,8 @@ from runwire_schemas.record import Record
 def apply(run: Run, x: Input) -> None:
     """A legal agent chunk takes effect."""
     kind = type_of(x.type)
-    resumed = run.state.suspended and kind.role != "task"
+    # A mark of somebody else says what the log says already.
+    resumed = run.state.suspended and kind.role not in ("task", "mark")
     if resumed:
         suspension.resume(run)
     if x.record.call is not None and kind.role not in FRAME and not run.ending:
