@@ -117,11 +117,11 @@ def test_pieces_that_are_no_base64_are_joined_as_text() -> None:
 def test_members_that_are_not_known_are_kept() -> None:
     seen = converse(
         says(0, reasoningContent={"text": "hm", "effort": "low"}),
-        says(0, audio={"x": 1}),
-        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "a"}, "more": 1}},
-        {"contentBlockStop": {"contentBlockIndex": 0, "why": "w"}},
+        says(0, audio={"x": 1}, video=None),
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "a"}, "more": 1, "p": "x"}},
+        {"contentBlockStop": {"contentBlockIndex": 0, "why": "w", "p": "x"}},
         begins(1, video={"format": "mp4"}),
-        begins(1, toolUse="x", toolResult=[1], image=5),
+        begins(1, toolUse="x", toolResult=[1], image=5, text=None),
         {"contentBlockStart": {"contentBlockIndex": 2, "start": {}, "note": "n"}},
         {"surprise": {"a": 1}, "p": "padding"},
     )

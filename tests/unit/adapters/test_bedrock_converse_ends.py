@@ -208,18 +208,17 @@ def test_an_event_named_error_is_one(data: str) -> None:
 # Forms
 
 
-def test_events_may_be_server_sent_under_their_names() -> None:
-    events = [
-        ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "Hi"}}),
-        ("messageStop", {"stopReason": "end_turn"}),
-    ]
-    events += [("metadata", METADATA["metadata"])]
-    body = "".join(f"event: {name}\ndata: {json.dumps(payload)}\n\n" for name, payload in events)
-
-    assert (accepted("bedrock-converse", body.encode()).text, accepted("bedrock-converse", body.encode()).finish) == (
-        "Hi",
-        "stop",
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_events_may_be_server_sent_under_their_names(wrapped: bool) -> None:
+    events = [says(0, text="Hi"), *ends()]
+    named = [next(iter(event.items())) for event in events]
+    body = "".join(
+        f"event: {name}\ndata: {json.dumps({name: payload} if wrapped else payload)}\n\n" for name, payload in named
     )
+
+    seen = accepted("bedrock-converse", body.encode())
+
+    assert (seen.text, seen.finish, seen.beside("raw")) == ("Hi", "stop", [])
 
 
 def test_bytes_of_the_sdk_are_base64() -> None:

@@ -295,6 +295,12 @@ def test_nova_speaks_converse_and_stops_a_block_after_each_delta() -> None:
     assert seen.usage == Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=0)
 
 
+def test_nova_without_counts_has_bedrocks() -> None:
+    end: list[Json] = [{"messageStop": {"stopReason": "end_turn"}}, {"metadata": {"trace": {}}, **METRICS}]
+
+    assert invoke(says(0, text="a"), *end).usage == COUNTED
+
+
 def test_novas_reasoning_is_joined_until_it_is_signed() -> None:
     pieces = [says(0, reasoningContent={"text": "a"}), stops(0), says(1, reasoningContent={"text": "b"})]
     pieces += [

@@ -208,7 +208,6 @@ class Blocks:
             elif result is not None:
                 self._result(result, compact(result.get("content", msgspec.Raw(b"[]"))))
             elif image is not None:
-                self._keep_open(index, _Image(_media_type(image)))
                 self._image_delta(index, image)
             elif cited is not None:
                 self._cited(index, cited)

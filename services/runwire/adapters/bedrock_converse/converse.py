@@ -83,8 +83,6 @@ class BedrockConverse(WireAdapter):
                 self._blocks.arguments(index, delta.tool_use.input)
         if stop is not None:
             self._blocks.leave(stop.content_block_index)
-        if said is None and stop is None:
-            self._loose(name, data)
 
     def _loose(self, name: str, data: bytes) -> None:
         top = fields_of(data)
@@ -101,7 +99,7 @@ class BedrockConverse(WireAdapter):
             self._whole(top)
         else:
             self._events_in(name, top)
-        if self._stopped and self._reported and not self._call.finished:
+        if self._stopped and self._reported:
             self._finish()
 
     def _events_in(self, name: str, top: Members) -> None:
@@ -130,7 +128,7 @@ class BedrockConverse(WireAdapter):
 
     def _message_stop(self, event: Members) -> None:
         self._stopped = True
-        self._reason = text_of(event.get("stopReason")) or self._reason
+        self._reason = text_of(event.get("stopReason")) or ""
         self._facts(event, _STOP_READ)
 
     def _metadata(self, event: Members) -> None:
