@@ -34,11 +34,12 @@ def measure(bodies: Mapping[str, Sequence[bytes]], wish: Wish, say: Callable[[st
     """Time every adapter on its bodies. The result is ready for JSON."""
     figures: dict[str, Any] = {}
     for provider, own in bodies.items():
-        framed = in_frames(provider, own)
+        sdk, framed = installed(provider), in_frames(provider, own)
         # Where an SDK reads binary frames only, it has nothing to say of decoded events.
-        figures[provider] = _of(provider, own, None if framed else installed(provider), wish)
-        if framed:
-            figures[provider]["frames"] = _of(provider, framed, installed(provider), wish)
+        figures[provider] = _of(provider, own, None if framed else sdk, wish)
+        if framed and sdk is not None:
+            # Without botocore nobody reads them.
+            figures[provider]["frames"] = _of(provider, framed, sdk, wish)
         say(f"{provider}: {figures[provider]['rate']:,} events/s")
     return {"adapters": figures, "environment": {**machine(), "seconds": wish.seconds, "repeats": wish.repeats}}
 

@@ -43,6 +43,16 @@ def test_every_adapter_and_every_sdk_is_in_the_table_and_in_the_json(monkeypatch
     assert result["environment"]["repeats"] == 1
 
 
+def test_every_adapter_is_timed_where_no_sdk_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> object:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(sdks, "import_module", missing)
+    arguments = ["adapters", "--seconds", "0.01", "--repeats", "1", "--json"]
+    result = json.loads(CliRunner().invoke(cli.app, arguments).stdout)
+    assert [figures.keys() & {"sdk", "frames"} for figures in result["adapters"].values()] == [set()] * len(PROVIDERS)
+
+
 def test_an_sdk_that_raises_leaves_its_body_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     folder = tmp_path / "anthropic"
     folder.mkdir()
