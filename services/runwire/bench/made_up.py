@@ -190,9 +190,9 @@ def _bedrock_converse() -> bytes:
 
 def _bedrock_invoke() -> bytes:
     """Titan's events: one family of many, and none of another protocol here."""
-    said = {"index": 0, "totalOutputTextTokenCount": None, "completionReason": None, "inputTextTokenCount": 20}
+    said = {"index": 0, "totalOutputTextTokenCount": None, "completionReason": None, "inputTextTokenCount": None}
     metrics = {"inputTokenCount": 20, "outputTokenCount": PIECES, "invocationLatency": 900, "firstByteLatency": 200}
-    last: Json = {"completionReason": "FINISH", "totalOutputTextTokenCount": PIECES}
+    last: Json = {"completionReason": "FINISH", "totalOutputTextTokenCount": PIECES, "inputTextTokenCount": 20}
     events: list[Json] = [{"outputText": piece, **said} for piece in pieces()]
     return lines([*events, {"outputText": "", **said, **last, "amazon-bedrock-invocationMetrics": metrics}])
 
