@@ -33,7 +33,8 @@ class CrashError(Exception):
 class Pipeline:
     """Producers, an enforcer and an unwrapper over some partitions."""
 
-    def __init__(self, partitions: int = 4, *, limits: Limits | None = None, page: int = 7) -> None:
+    def __init__(self, partitions: int = 4, *, limits: Limits | None = None, page: int = 7, cache: int = 4) -> None:
+        """The enforcer commits `page` chunks of a run at a time; the unwrapper may keep `cache` runs a partition."""
         self.partitions = partitions
         self.raw: list[list[Record]] = [[] for _ in range(partitions)]
         self.chunks: list[list[Entry]] = [[] for _ in range(partitions)]
@@ -44,6 +45,7 @@ class Pipeline:
         self.posted = 0
         self.limits = limits or Limits()
         self._page = page
+        self._cache = cache
         self._read = [0] * partitions
         self._position = [0] * partitions
         self._seqs: dict[tuple[str, str], int] = {}
@@ -111,36 +113,41 @@ class Pipeline:
     def restart(self) -> None:
         """A new unwrapper process: it knows what is stored."""
         n = self.partitions
+        self._in_flight: list[list[Settlement]] = [[] for _ in range(n)]
         self.unwrapper = UnwrapHandler(
-            Terms(KEYS, n, self.limits, 1000, 2000, 2**20, cache_runs=4 * n, cache_bytes=2**20)
+            Terms(KEYS, n, self.limits, 1000, 2000, 2**20, cache_runs=self._cache * n, cache_bytes=2**20)
         )
 
     def unwrap(self, crash: Callable[[], int | None] = lambda: None, batch: int = 50) -> bool:
-        """One batch of each partition. `crash` tells after how many parcels the unwrapper dies, None if it lives."""
+        """One batch of each partition. `crash` tells after how many parcels the unwrapper dies, None if it lives.
+
+        As in the runtime the commit of a batch may still be on its way while the next batch is made.
+        """
         busy = False
         for partition in range(self.partitions):
-            position = self._position[partition]
+            flight = self._in_flight[partition]
+            position = self._position[partition] + sum(settlement.records for settlement in flight)
             entries = self.chunks[partition][position : position + batch]
             if entries:
-                self._unwrap(partition, entries, crash())
-                busy = True
+                prev = self.chunks[partition][position - 1][0].decode() if position else "0-0"
+                self._make(Batch(partition, entries, prev), crash())
+            elif flight:
+                self._settle(partition)
+            busy = busy or bool(entries or flight)
         return busy
 
-    def _unwrap(self, partition: int, entries: list[Entry], dies_after: int | None) -> None:
-        position = self._position[partition]
-        prev = self.chunks[partition][position - 1][0].decode() if position else "0-0"
-        work = Batch(partition, entries, prev)
+    def _make(self, work: Batch, dies_after: int | None) -> None:
         wants = self.unwrapper.missing(work)
-        self.unwrapper.load(partition, [self._stored(partition, want) for want in wants])
+        if len(self._in_flight[work.partition]) > 1:
+            # Its answer comes while states are loaded, and they may be older than what is on its way.
+            self._settle(work.partition)
+        self.unwrapper.load(work.partition, [self._stored(work.partition, want) for want in wants])
         settlement = self.unwrapper.handle(work)
-        sent = settlement.parcels if dies_after is None else settlement.parcels[:dies_after]
-        for parcel in sent:
+        for parcel in settlement.parcels[:dies_after]:
             self._deliver(parcel)
         if dies_after is not None:
             raise CrashError
-        self._settle(settlement)
-        self._position[partition] += settlement.records
-        self.unwrapper.committed(partition, settlement)
+        self._in_flight[work.partition].append(settlement)
 
     def run_dry(self, crash: Callable[[], int | None] = lambda: None, batch: int = 50) -> None:
         """Until nobody has anything to do."""
@@ -182,7 +189,8 @@ class Pipeline:
                 case _:
                     assert name == b"PEXPIRE"
 
-    def _settle(self, settlement: Settlement) -> None:
+    def _settle(self, partition: int) -> None:
+        settlement = self._in_flight[partition].pop(0)
         for write in settlement.writes:
             stored = {} if write.fresh else self.hashes.get(write.key, {})
             stored.update(write.fields)
@@ -191,6 +199,8 @@ class Pipeline:
             else:
                 self.hashes.pop(write.key, None)
         self.evidence += [json.loads(data) for _, _, data in settlement.evidence]
+        self._position[partition] += settlement.records
+        self.unwrapper.committed(partition, settlement)
 
     # --- looking -----------------------------------------------------------------------------------------------------
 

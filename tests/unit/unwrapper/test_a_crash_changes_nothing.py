@@ -86,21 +86,23 @@ def names() -> Iterator[str]:
 roots = st.builds(lambda: None).flatmap(lambda _: stories("r0", 3, names()))
 
 
-def played(story: list[Any], page: int, batch: int, crash: Callable[[], int | None] = lambda: None) -> Pipeline:
-    p = Pipeline(3, limits=LIMITS, page=page)
+def played(
+    story: list[Any], page: int, batch: int, crash: Callable[[], int | None] = lambda: None, cache: int = 1000
+) -> Pipeline:
+    p = Pipeline(3, limits=LIMITS, page=page, cache=cache)
     p.publish("r0", *story)
     p.run_dry(crash, batch)
     return p
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(roots, st.integers(1, 9), st.integers(1, 60), st.data())
+@given(roots, st.integers(1, 9), st.integers(1, 60), st.sampled_from([0, 1, 1000]), st.data())
 def test_crashes_between_writing_and_committing_give_the_same_children(
-    story: list[Any], page: int, batch: int, data: st.DataObject
+    story: list[Any], page: int, batch: int, cache: int, data: st.DataObject
 ) -> None:
     expected = played(story, page=1000, batch=1000)
     deaths = iter(data.draw(st.lists(st.none() | st.integers(0, 30), max_size=12)))
-    p = played(story, page, batch, lambda: next(deaths, None))
+    p = played(story, page, batch, lambda: next(deaths, None), cache)
     assert p.logs == expected.logs
     for run in p.logs:
         assert (p.account(run), p.lineage(run), p.children(run)) == (

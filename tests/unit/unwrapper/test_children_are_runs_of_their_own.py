@@ -165,6 +165,45 @@ def test_children_follow_their_parents_attempt() -> None:
     assert p.children("top") == ["sub"]
 
 
+def test_what_an_older_attempt_had_is_no_child_of_a_newer_one() -> None:
+    """Its children are still stored while the first commit of the newer attempt is on its way."""
+    p = Pipeline(partitions=1, page=1000)
+    one, two, three = (agent(name, "x") for name in ("one", "two", "three"))
+    p.enter("top", *around("top", "c1", [*three, *two, *one]))
+    p.run_dry()
+    outputs = [tool_output("top", "c1", value) for value in [*one, *two, *three]]
+    p.enter("top", chunk("start", "top", {}), *outputs[: len(one) + 1], attempt=2, base=0)
+    p.enter("top", *outputs[len(one) + 1 :], attempt=2, base=len(one) + 2)
+    p.run_dry(batch=1)
+    for run in ("one", "two", "three"):
+        seqs = [record.seq for record in records_of(p, run) if record.epoch == 2]
+        assert seqs == list(range(1, len(one) + 2))
+    assert p.children("top") == ["one", "two", "three"]
+
+
+def test_children_that_are_done_make_room_for_others() -> None:
+    p = Pipeline(limits=Limits(open_children=2))
+    both = [chunk("start", "a", {}), chunk("start", "b", {}), finish("a")]
+    p.enter("top", *around("top", "c1", [*both, *agent("c", "x"), *agent("d", "x"), *agent("e", "x")]))
+    p.run_dry()
+    assert p.children("top") == ["a", "b", "c", "d", "e"]
+    assert p.codes() == []
+
+
+def test_a_child_that_is_done_is_still_known_by_its_name() -> None:
+    """Its own background tasks may go on after its end, and its numbers go on with them, whoever unwraps then."""
+    p = Pipeline()
+    p.enter("top", *around("top", "c1", [*agent("sub", "x"), *agent("next", "x")])[:-2])
+    p.run_dry()
+    done = len(records_of(p, "sub"))
+    p.restart()
+    late = chunk("background-task-running", "sub", {"taskId": "t", "toolCallId": "c", "runId": "sub"})
+    p.enter("top", tool_output("top", "c1", late))
+    p.run_dry()
+    assert [record.seq for record in records_of(p, "sub")] == list(range(1, done + 2))
+    assert p.children("top") == ["sub", "next"]
+
+
 def test_an_older_attempt_is_over() -> None:
     p = Pipeline()
     p.enter("top", *around("top", "c1", agent("sub", "two")), attempt=2)

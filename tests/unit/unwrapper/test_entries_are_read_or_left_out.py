@@ -113,14 +113,25 @@ def test_a_run_that_is_over_keeps_its_state_for_as_long_as_its_tombstone() -> No
     assert (write.key, write.ttl_ms) == (KEYS.partition(0).nest("top"), 1000)
 
 
-def test_memory_is_bounded_and_what_left_comes_back() -> None:
-    p = Pipeline(partitions=1)
+@pytest.mark.parametrize("cache", [0, 4])
+def test_memory_is_bounded_and_what_left_comes_back(cache: int) -> None:
+    p = Pipeline(partitions=1, cache=cache)
     for n in range(40):
         p.enter(f"r{n}", chunk("start", f"r{n}", {"id": f"a{n}"}))
     p.run_dry(batch=2)
-    assert p.unwrapper.cached_runs <= 4
+    assert p.unwrapper.cached_runs <= cache
     for n in range(40):
         p.enter(f"r{n}", chunk("finish", f"r{n}", {"stepResult": {"reason": "stop"}}))
     p.run_dry(batch=2)
     assert [p.account(f"r{n}").agent_id for n in range(40)] == [f"a{n}" for n in range(40)]
     assert all(p.account(f"r{n}").end == "stop" for n in range(40))
+
+
+def test_a_run_that_is_over_stays_while_its_last_chunks_are_taken() -> None:
+    """Its commit is answered after the next batch has named it."""
+    p = Pipeline(partitions=1, page=1, cache=1000)
+    p.enter("r", chunk("start", "r", {}), chunk("finish", "r", {"stepResult": {"reason": "stop"}}))
+    p.enter("other", chunk("start", "other", {}))
+    p.enter("r", chunk("background-task-completed", "r", {"taskId": "t", "toolCallId": "c"}))
+    p.run_dry(batch=1)
+    assert p.account("r").end == "stop"

@@ -24,6 +24,7 @@ def test_steps_are_added_field_by_field() -> None:
 
 def test_a_finish_that_repeats_its_steps_is_not_added() -> None:
     assert own(step_finish("r", usage=FIVE), finish("r", usage=FIVE)) == FIVE
+    assert own(step_finish("r", usage=FIVE), finish("r", usage=TEN)) == FIVE
 
 
 def test_a_finish_counts_where_no_step_reported_any() -> None:

@@ -131,7 +131,9 @@ class Nesting:
             return "chunk-too-large", f"with its run renamed the chunk has {len(body)} bytes, over {limits.chunk_bytes}"
         if name in state.open:
             return None
-        if len(state.open) >= limits.open_children:
+        # One that is done stays for chunks that name no run, until another takes its place.
+        last = state.open.get(state.channels.get(output.channel, ""))
+        if len(state.open) >= limits.open_children + (last is not None and last.finished):
             return "too-many-children", f"{len(state.open)} runs nested in this one are not over"
         return None if self.closed.get(name) is not None else self._problem_of_new(output, name)
 
