@@ -279,7 +279,7 @@ def test_facts_about_the_response() -> None:
 
 
 @pytest.mark.parametrize(
-    "finish", [v3("content-filter"), v3("content-filter", usage={}), v3("other", None), v2("error")]
+    "finish", [v3("content-filter"), v3("content-filter", usage={}), v3("other", None), v2("error"), v2("error", {})]
 )
 def test_a_response_without_content_keeps_the_facts_that_say_why(finish: Json) -> None:
     blocked = {"google": {"promptFeedback": {"blockReason": "SAFETY"}}}

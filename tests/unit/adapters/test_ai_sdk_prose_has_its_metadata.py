@@ -101,6 +101,18 @@ def test_a_delta_with_more_in_it_keeps_it() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["text", "reasoning", "tool-input"])
+@pytest.mark.parametrize("place", ["start", "delta", "end"])
+def test_members_that_are_not_known_are_kept_on_every_part(kind: str, place: str) -> None:
+    odd = part(f"{kind}-{place}", "0", toolName="f", delta="{}", more=1)
+    started = [part(f"{kind}-start", "0", toolName="f")] if place != "start" else []
+    seen = said(*started, odd, v2())
+
+    assert [one["more"] for one in beside(seen, "part") + beside(seen, "toolCall") if "more" in one] == [1]
+    if place == "delta":
+        assert "{}" in (seen.text, seen.reasoning, *(tool.arguments for tool in seen.tools))
+
+
 @pytest.mark.parametrize(
     "parts",
     [

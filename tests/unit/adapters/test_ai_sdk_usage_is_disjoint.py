@@ -5,7 +5,7 @@ import pytest
 from runwire.adapters import adapter
 from runwire_schemas.raw import Usage
 from unit.adapters.saying import Json
-from unit.adapters.sdk_parts import said, text, v2, v3
+from unit.adapters.sdk_parts import part, said, text, v2, v3
 
 
 def plain(usage: Json, **meta: Json) -> Usage | None:
@@ -21,6 +21,8 @@ def test_usage_is_optional() -> None:
     """The packages for OpenAI's protocol do not ask for it unless they are told to."""
     assert adapter("ai-sdk").usage == "optional"
     assert plain({}) is None
+    silent = said(*text("0", "a"), part("finish", finishReason="stop", usage=None))
+    assert (silent.usage, silent.beside("response-metadata")) == (None, [])
     assert split({}, {}) is None
 
 
