@@ -6,11 +6,13 @@ from typing import Any, assert_type
 from runwire import Call, Chunk, Producer, Published, Reader, Run
 from runwire.adapters import Adapter, Auto, Emitted, Guess, adapter
 from runwire.errors import CursorAhead, RunwireError
+from runwire.readers import ChildRun, RunNode
 from runwire.settings import Settings, load
 from runwire_schemas import chunks, control, keys
 from runwire_schemas.chunks.flow import FinishPayload
 from runwire_schemas.errors import RunwireError as Root
 from runwire_schemas.evidence import Evidence
+from runwire_schemas.lineage import Account
 from runwire_schemas.record import Malformed, Record, fields_of, parse
 
 
@@ -84,3 +86,12 @@ async def reading(url: str) -> None:
             assert_type(chunk.data, bytes)
             assert_type(chunk.type, str)
             assert_type(chunk.json(), Any)
+
+
+async def runs_in_runs(reader: Reader, run: str) -> None:
+    tree = await reader.tree(run)
+    assert_type(tree.children, tuple[RunNode, ...])
+    assert_type(tree.subtree, dict[str, int])
+    assert_type(await reader.lineage.children(run, after=100), list[ChildRun])
+    assert_type(await reader.lineage.parent(run), control.Parent | None)
+    assert_type(await reader.lineage.account(run), Account)

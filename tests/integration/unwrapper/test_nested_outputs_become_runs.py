@@ -7,7 +7,7 @@ import pytest
 
 from helpers import PROJECT, wait_until
 from helpers.enforcing import log_of, quick_settings
-from helpers.nesting import agent, around
+from helpers.nesting import agent, around, chunk
 from helpers.unwrapping import assert_exact, enforcing, expected, families, publish, settled, unwrapping, wait_for_runs
 from runwire import Reader, RunUnknown
 from runwire.broker.connection import Link, Reply, ServerError
@@ -26,6 +26,20 @@ async def test_runs_in_runs_come_out_whole(server: Server, prefix: str, link: Li
         await settled(link, settings)
     await assert_exact(link, settings, want)
     assert len(want.logs) == 6 * 4
+
+
+async def test_chunks_of_several_mebibytes_go_through(server: Server, prefix: str, link: Link) -> None:
+    settings = quick_settings(server.url, prefix, command_timeout_s=2.0, lease_ttl_s=3.0)
+    start, step, *_, end, last = agent("sub", "hi")
+    files = [chunk("file", "sub", {"data": letter * (3 * 2**20), "mimeType": "text/plain"}) for letter in "abc"]
+    story = {"top": around("top", "c1", [start, step, *files, end, last])}
+    want = expected(story)
+    async with enforcing(settings), unwrapping(settings):
+        for number, body in enumerate(story["top"], 1):
+            await publish(link, settings, "top", [body], first=number)
+        await wait_for_runs(link, settings, want)
+        await settled(link, settings)
+    await assert_exact(link, settings, want)
 
 
 async def test_lineage_is_known_in_both_directions(server: Server, prefix: str, link: Link) -> None:
