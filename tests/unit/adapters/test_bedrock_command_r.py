@@ -27,12 +27,42 @@ def _text(text: str) -> Json:
 
 
 def test_command_rs_answer_is_not_said_twice() -> None:
-    asked: Json = {"chat_history": [{"role": "USER", "message": "asked"}], "generation_id": "g1"}
+    asked: Json = {"chat_history": [{"role": "USER", "message": "asked"}], "generation_id": "g1", "response_id": "r1"}
 
     seen = _command_r(_text("H"), _text("i"), text="Hi", finish_reason="COMPLETE", **asked)
 
     assert (seen.text, seen.finish, seen.usage, seen.beside("raw")) == ("Hi", "stop", COUNTED, [])
-    assert seen.beside("response-metadata")[0]["id"] == "g1"
+    identity, facts = seen.beside("response-metadata")
+    assert (identity["id"], facts["providerMetadata"]["bedrock-invoke"]) == ("g1", METRICS)
+
+
+def test_an_empty_piece_begins_nothing() -> None:
+    seen = _command_r(_text(""), {**_text(""), "note": None}, {}, {"event_type": "tool-calls-generation", "text": ""})
+
+    assert (seen.kinds, seen.beside("raw")) == ([], [])
+
+
+def test_what_its_events_say_beside_is_kept() -> None:
+    events: list[Json] = [
+        {"event_type": "stream-start", "more": 1},
+        {**_text("Hi"), "more": 2},
+        {"event_type": "citation-generation", "citations": [], "more": 3},
+        {"event_type": "tool-calls-chunk", "more": 4},
+        {"event_type": "tool-calls-generation", "tool_calls": [], "more": 5},
+    ]
+
+    seen = _command_r(*events, end={"more": 6})
+
+    assert seen.text == "Hi"
+    assert [raw["event"] for raw in seen.beside("raw")] == [{"more": number} for number in range(1, 7)]
+
+
+def test_whole_calls_need_not_come_again() -> None:
+    calls = [{"name": "n", "parameters": {}, "id": "i"}]
+
+    seen = _command_r(_text("I will"), {"event_type": "tool-calls-generation", "text": "I will", "tool_calls": calls})
+
+    assert (seen.text, [tuple(one) for one in seen.tools]) == ("I will", [("i", "n", "{}")])
 
 
 def test_what_only_the_end_has_is_taken_from_it() -> None:
@@ -54,7 +84,7 @@ def test_what_only_the_end_has_is_taken_from_it() -> None:
 def test_command_rs_calls_come_in_pieces_or_whole_and_once() -> None:
     pieces: list[Json] = [
         {"event_type": "tool-calls-chunk", "text": "I will"},
-        {"event_type": "tool-calls-chunk", "tool_call_delta": {"index": 0, "name": "n"}},
+        {"event_type": "tool-calls-chunk", "tool_call_delta": {"index": 0, "name": "n", "id": "i"}},
         {"event_type": "tool-calls-chunk", "tool_call_delta": {"index": 0, "parameters": '{"a":'}},
         {"event_type": "tool-calls-chunk", "tool_call_delta": {"index": 0, "parameters": "1}"}},
         {"event_type": "tool-calls-chunk", "tool_call_delta": {"index": 1, "name": "m", "more": 1}},

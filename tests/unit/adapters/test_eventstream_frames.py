@@ -75,6 +75,10 @@ def test_an_exception_without_a_name_is_still_one() -> None:
     assert (seen.finish, seen.failure) == ("error", "m")
 
 
+def test_an_event_without_a_name_is_no_exception() -> None:
+    assert cut(frame({":message-type": "event"}, b"{}")) == [WireEvent("", b'{"":{}}')]
+
+
 def test_an_error_frame_has_no_payload() -> None:
     assert cut(error("BadThing", 'a "message"')) == [
         WireEvent("error", b'{"error":{"code":"BadThing","message":"a \\"message\\""}}')
@@ -116,6 +120,7 @@ def test_what_lies_beside_the_bytes_is_kept() -> None:
         WireEvent("", b'{"chunk":{"more":1}}'),
     ]
     assert opened(b'{"chunk":{"bytes":"e30="},"other":[1]}') == [b"{}", b'{"other":[1]}']
+    assert opened(b'{"chunk":{"bytes":"e30=","more":null},"p":"abc","other":null}') == [b"{}"]
 
 
 @pytest.mark.parametrize(
@@ -126,6 +131,7 @@ def test_what_is_no_envelope_stays_as_it_is(data: bytes) -> None:
     assert opened(data) is None
     body = data if data != b'{"chunk"' else b"{}"
     assert cut(event("chunk", b'{"bytes":5}')) == [WireEvent("", b'{"chunk":{"bytes":5}}')]
+    assert cut(event("chunk", b"")) == [WireEvent("", b'{"chunk":{}}')]
     assert accepted("bedrock-converse", body + b"\n").finish == "aborted"
 
 
@@ -232,6 +238,7 @@ def test_headers_larger_than_their_frame_are_broken() -> None:
     prelude = struct.pack("!II", 40, 30)
 
     assert "30" in broken(prelude + struct.pack("!I", zlib.crc32(prelude)) + bytes(40)).failure.message
+    assert "checksum" in broken(prelude + bytes(44)).failure.message
 
 
 def test_headers_larger_than_botocore_takes_are_broken() -> None:
@@ -268,6 +275,8 @@ def test_half_a_frame_at_the_end_is_a_body_that_was_cut() -> None:
         reason = accepted("bedrock-converse", HI[0] + HI[1][:at]).reason
         assert isinstance(reason, Aborted)
         assert reason.failure.code == "cut-off"
+    # Also after the protocol's end: half a report of usage is no report.
+    assert "inside an event" in accepted("bedrock-converse", b"".join(HI[:3]) + HI[3][:20]).failure
 
 
 def test_a_frame_over_the_limit_is_known_by_its_length() -> None:

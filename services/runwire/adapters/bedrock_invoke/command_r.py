@@ -138,7 +138,6 @@ class CommandR(WireAdapter):
         self._finish(text_of(top.get("finish_reason")) or text_of(response.get("finish_reason")) or "")
 
     def _finish(self, word: str) -> None:
-        self._tools.close()
         failed = FAILED.get(word.upper())
         if failed is not None:
             kind, failure = failed
@@ -178,7 +177,7 @@ class _Tools:
             self._call.tool_arguments(self._block, text)
 
     def whole(self, calls: list[msgspec.Raw]) -> None:
-        """The calls, unless they came in pieces or whole before."""
+        """The calls, unless they came in pieces or whole before: then the last one is over."""
         self.close()
         if self._any:
             return

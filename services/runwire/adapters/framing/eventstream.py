@@ -110,7 +110,6 @@ class EventstreamFramer:
         """The body is over. Half a frame is handed out as it is, for its reader to judge."""
         if self._buffer:
             events.append(WireEvent("", bytes(self._buffer)))
-        self._buffer.clear()
 
     def _end_of_frame(self, botocore: _Botocore, at: int, events: list[WireEvent]) -> int:
         """Where the frame ends that begins there; 0 if it is not whole, or broken: nothing is left then."""
@@ -241,7 +240,7 @@ def _events(headers: Mapping[str, object], payload: bytes) -> list[WireEvent]:
     if kind == "error":
         return [_error(_word(headers, ":error-code"), _word(headers, ":error-message"))]
     name = _word(headers, ":exception-type" if kind == "exception" else ":event-type")
-    if name == _CHUNK and kind != "exception":
+    if name == _CHUNK:
         return [WireEvent("", data) for data in _chunk(payload)]
     if kind == "exception" and not name:
         name = "unknownException"
