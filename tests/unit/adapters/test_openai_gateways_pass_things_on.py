@@ -1,5 +1,7 @@
 """Gateways between a client and other providers' models: what they pass on, and how. Hand-written."""
 
+import pytest
+
 from conformance.recorded import Seen
 from runwire_schemas.raw import Failed, ThinkingBlock
 from unit.adapters.saying import Json, chunk, openai
@@ -82,3 +84,38 @@ def test_openrouter_sends_images_beside_the_text() -> None:
     )
 
     assert (seen.kinds, seen.text) == (["text", "image", "text"], "Here:Done.")
+
+
+@pytest.mark.parametrize("delta", [{"role": "assistant", "content": ""}, {}, None])
+def test_perplexity_answers_whole_beside_a_delta_that_says_nothing(delta: Json | None) -> None:
+    whole = {"message": {"role": "assistant", "content": "Yes"}, "delta": delta}
+
+    seen = openai(chunk(None, "stop", choice=whole), done=False)
+
+    assert (seen.text, seen.finish) == ("Yes", "stop")
+
+
+def test_a_message_that_grows_beside_its_deltas_is_not_taken_twice() -> None:
+    def said(new: str, all_of_it: str, finish: str | None = None) -> Json:
+        return chunk({"content": new}, finish, choice={"message": {"content": all_of_it}})
+
+    assert openai(said("", ""), said("Y", "Y"), said("", "Y"), said("es", "Yes"), said("", "Yes", "stop")).text == "Yes"
+    assert openai(said("Yes", "Yes", "stop")).text == "Yes"
+
+
+@pytest.mark.parametrize("finish", ["error", None])
+def test_an_error_may_lie_in_the_choice(finish: str | None) -> None:
+    error = {"code": 502, "message": "Provider returned error", "metadata": {"provider_name": "x"}}
+
+    seen = openai(chunk({"content": "a"}), chunk({"content": ""}, finish, choice={"error": error}))
+
+    assert isinstance(seen.reason, Failed)
+    assert (seen.reason.failure.message, seen.reason.failure.status) == ("Provider returned error", 502)
+    assert _kept(seen) == [{"error": error}]
+
+
+def test_an_error_in_another_choice_is_not_ours() -> None:
+    other = chunk(None, "error", choice={"index": 1, "error": {"code": 502, "message": "gone"}})
+
+    assert openai(chunk({"content": "a"}), other, END).finish == "stop"
+    assert openai(chunk({"content": "a"}), other, END, choice=1).failure == "gone"

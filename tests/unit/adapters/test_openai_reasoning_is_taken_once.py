@@ -22,6 +22,9 @@ def _detail(text: str, **more: object) -> Json:
         [{"reasoning": text, "reasoning_details": [_detail(text)]} for text in ("Let ", "me.")],
         [{"reasoning_content": "Let me.", "reasoning_details": [_detail("Let me.")]}],
         [{"reasoning_content": "Let me.", "reasoning": "Let me."}],
+        [{"reasoning_text": "Let "}, {"reasoning_text": "me.", "content": None}],
+        [{"reasoning_text": "Let me.", "reasoning": "Let me.", "reasoning_content": "Let me."}],
+        [{"reasoning_text": "Let me.", "unknown": {}}],
         [{"reasoning_details": [_detail("Let ")]}, {"reasoning_details": [_detail("me.")]}],
         [{"reasoning_details": [{"type": "reasoning.summary", "summary": "Let me."}]}],
         [{"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Let me."}]}]}],
@@ -76,6 +79,17 @@ def test_venice_spells_encrypted_reasoning_otherwise() -> None:
     seen = openai(chunk({"reasoning_encrypted": "BBBB", "content": None}), chunk({"content": "x"}, "stop"))
 
     assert seen.thinking == [ThinkingBlock(text="", redacted="BBBB")]
+
+
+def test_copilot_spells_both_otherwise() -> None:
+    seen = openai(
+        chunk({"content": None, "reasoning_text": "Let me."}),
+        chunk({"content": None, "reasoning_opaque": "CCCC"}),
+        chunk({"content": "x"}, "stop"),
+    )
+
+    assert seen.thinking == [ThinkingBlock(text="Let me."), ThinkingBlock(text="", redacted="CCCC")]
+    assert (seen.text, seen.beside("raw")) == ("x", [])
 
 
 def test_refusals_are_text() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from conformance.recorded import Seen
 from runwire.adapters import adapter
 from runwire_schemas.raw import Usage
 from unit.adapters.saying import Json, chunk, openai, usage
@@ -28,8 +29,15 @@ def _empty(**more: object) -> Json:
         [HI, END, _empty(usage=usage()), chunk(), chunk(usage=None)],
         [chunk({"content": "Hi"}, usage={**usage(), "completion_tokens": None}), chunk(None, "stop", usage=usage())],
         [HI, END, _empty(usage={"prompt_tokens": "5", "completion_tokens": 7.0})],
+        [HI, chunk(None, "stop", choice={"usage": usage()})],
+        [HI, chunk(None, "stop", choice={"usage": usage(5, 1)}), _empty(usage=usage())],
+        [HI, chunk(None, "stop", choice={"usage": usage(), "unknown": 1})],
     ],
-    ids=["own chunk", "finish", "growing", "after finish", "groq twice", "groq", "moderation", "later", "null", "text"],
+    ids=[
+        *("own chunk", "finish", "growing", "after finish", "groq twice", "groq"),
+        *("moderation", "later", "null", "text"),
+        *("Moonshot's, in the choice", "in the choice, then its own", "in an unusual choice"),
+    ],
 )
 def test_the_last_report_counts_wherever_it_stands(events: list[Json]) -> None:
     assert openai(*events).usage == FIVE_SEVEN
@@ -104,3 +112,30 @@ def test_what_has_no_field_is_kept_in_the_metadata() -> None:
 def test_usage_is_optional_here() -> None:
     assert adapter("openai-chat").usage == "optional"
     assert adapter("anthropic").usage == "required"
+
+
+def _facts(seen: Seen) -> Json:
+    facts: Json = seen.beside("response-metadata")[-1]["providerMetadata"]["openai-chat"]
+    return facts
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [HI, END, chunk({"content": ""}, usage=usage(cost=0.5))],
+        [HI, chunk({"content": "!"}, usage=usage(cost=0.5))],
+        [chunk({"content": "Hi"}, usage=usage(5, 1, cost=0.1)), chunk({"content": "!"}, usage=usage(cost=0.5))],
+        [HI, END, chunk({}, error={"message": "gone"}, usage=usage(cost=0.5))],
+        [HI, chunk(None, "stop", choice={"usage": usage(cost=0.5)})],
+        [HI, chunk(None, "stop", choice={"usage": usage(5, 1)}, usage=usage(cost=0.5))],
+    ],
+    ids=["after the finish", "no finish", "growing", "beside an error", "in the choice", "in both"],
+)
+def test_the_last_report_is_kept_whole(events: list[Json]) -> None:
+    assert _facts(openai(*events))["usage"] == usage(cost=0.5)
+
+
+def test_the_last_report_of_a_response_that_was_cut_off_is_kept_whole() -> None:
+    seen = openai(HI, chunk({"content": "!"}, usage=usage(cost=0.5)), done=False)
+
+    assert (seen.finish, _facts(seen)["usage"]) == ("aborted", usage(cost=0.5))

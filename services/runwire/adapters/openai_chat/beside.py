@@ -20,7 +20,7 @@ _REMEMBERED: Final = 64
 _LONG: Final = 4096
 _CITED: Final = frozenset({"citations", "search_results", "annotations", "web_search"})
 # Members of a delta that become blocks.
-_BLOCKS: Final = frozenset({"images", "executed_tools", "reasoning_encrypted"})
+_BLOCKS: Final = frozenset({"images", "executed_tools", "reasoning_encrypted", "reasoning_opaque"})
 # Facts that grow while the response does: the last value counts, whichever chunk has it.
 _LAST: Final = frozenset({"prompt_progress", "perf_metrics", "usage_breakdown", "stats", "model_info", "runtime"})
 
@@ -81,10 +81,11 @@ class Beside:
         """Facts about the response, from a chunk that carries them: the first, the finish and the usage chunk."""
         top = fields_of(data) or {}
         self._remember(top, (*META, "usage"))
+        names = CHOICE_META if present(top.get("usage")) else (*CHOICE_META, "usage")
         for raw in items_of(top.get("choices", UNREAD)):
             members = fields_of(raw) or {}
             if (integer_of(members.get("index")) or 0) == self._choice:
-                self._remember(members, CHOICE_META)
+                self._remember(members, names)
 
     def _remember(self, members: dict[str, msgspec.Raw], names: tuple[str, ...]) -> None:
         for name in names:

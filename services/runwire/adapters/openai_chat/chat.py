@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from runwire.adapters.base import MAX_EVENT, Framing
-from runwire.adapters.failures import cut_off, details_in, failure_in, failure_of
+from runwire.adapters.failures import cut_off, details_in, failure_in, failure_of, rest_of
 from runwire.adapters.opaque import compact, fields_of, integer_of, present
 from runwire.adapters.openai_chat.beside import Beside
 from runwire.adapters.openai_chat.content import Content
@@ -52,6 +52,8 @@ class OpenAIChat(WireAdapter):
         self._first = True
         self._seen = False  # our choice was seen
         self._others = False
+        self._unkept = b""  # the last chunk with a report of usage whose facts were not kept yet
+        self._call.closing = self._keep_facts
 
     # Events ---------------------------------------------------------------------------------------------------------
 
@@ -78,7 +80,11 @@ class OpenAIChat(WireAdapter):
         failure = failure_in(top) or (failure_of(data, top) if name == "error" else None)
         if failure is None and present(groq.get("error")):
             failure = failure_of(groq["error"], groq)
-        read = loose(top)
+        read = loose(top, fresh=not self._call.opened)
+        rest = details_in(top)
+        own = self._error_in(read)
+        if failure is None and own is not None:
+            failure, rest = failure_of(own), rest_of(msgspec.Raw(own))
         usage = usage_in(groq.get("usage"))
         if usage is not None:
             self._usage(usage)
@@ -87,11 +93,16 @@ class OpenAIChat(WireAdapter):
             self._beside.extras(read.extras, self._content.flush)
             return
         # What lies beside the choices of an error is the error itself.
-        self._beside.extras([extra for extra in read.extras if extra.choice is not None], self._content.flush)
-        rest = details_in(top)
+        besides = [extra for extra in read.extras if extra.choice is not None and extra.raw is not own]
+        self._beside.extras(besides, self._content.flush)
         if rest is not None:
             self._call.beside("raw", {"error": rest})
         self._fail("error", failure)
+
+    def _error_in(self, read: Loose) -> bytes | None:
+        """An error of our choice alone: OpenRouter's place for one."""
+        ours = (self._choice, "choice", "error")
+        return next((extra.raw for extra in read.extras if extra[:3] == ours and extra.raw != b"false"), None)
 
     def _chunk(self, chunk: Chunk, read: Loose | None, data: bytes) -> None:
         if not self._named and (chunk.id or chunk.model):
@@ -108,8 +119,14 @@ class OpenAIChat(WireAdapter):
                 self._saw(index)
         if chunk.usage is not None:
             self._usage(chunk.usage)
+            self._unkept = data
         if edge:
+            self._unkept = b""
             self._beside.metadata(data)
+
+    def _keep_facts(self) -> None:
+        if self._unkept:
+            self._beside.metadata(self._unkept)
 
     def _name(self, chunk: Chunk) -> None:
         self._model = chunk.model or self._model
@@ -129,6 +146,8 @@ class OpenAIChat(WireAdapter):
             self._content.text(choice.text)
         if choice.finish_reason:
             self._reason = choice.finish_reason
+        if choice.usage is not None:
+            self._usage(choice.usage)
         if choice.logprobs and any(present(raw) for raw in choice.logprobs.values()):
             self._call.beside("raw", {"choice": b'{"logprobs":%s}' % compact(msgspec.json.encode(choice.logprobs))})
         if choice.content_filter_results is not UNREAD:

@@ -31,7 +31,7 @@ class Content:
 
     def delta(self, delta: Delta, parts: list[Part] | None) -> None:
         """`parts`: content that came as an array and was read part by part."""
-        if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
+        if delta.reasoning_content or delta.reasoning or delta.reasoning_details or delta.reasoning_text:
             self._reasoning.feed(delta)
         content = delta.content
         if delta.extra_content is not UNREAD and self._google(delta.extra_content, content):
@@ -63,6 +63,7 @@ class Content:
             refusal=None if text else delta.refusal,
             reasoning_content=None if thought else delta.reasoning_content,
             reasoning=None if thought else delta.reasoning,
+            reasoning_text=None if thought else delta.reasoning_text,
             tool_calls=None if self._call.has_tools else delta.tool_calls,
             function_call=None if self._call.has_tools else delta.function_call,
         )

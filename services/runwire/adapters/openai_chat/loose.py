@@ -72,9 +72,10 @@ class Loose(NamedTuple):
 
 
 class _Loosener:
-    """Reads one event member by member."""
+    """Reads one event member by member. `fresh`: no content came before it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fresh: bool) -> None:
+        self._fresh = fresh
         self.parts: dict[int, list[Part]] = {}
         self.extras: list[Extra] = []
         self.whole: set[int] = set()
@@ -97,15 +98,17 @@ class _Loosener:
             if name not in _CHOICE_READ and _says(raw):
                 self.extras.append(Extra(index, "choice", name, compact(raw)))
         inner = fields_of(members.get("delta", UNREAD))
-        if inner is None and "text" not in members and "message" in members:
+        if "text" not in members and "message" in members and (inner is None or self._ends_unsaid(members, inner)):
             # A server that was asked to stream and answered whole, or that ends its stream with the whole answer.
             inner = fields_of(members["message"])
             self.whole.add(index)
+        self._object(index, "choice", "usage", members)
         return Choice(
             index=index,
             delta=None if inner is None else self.delta(index, inner),
             text=self._string(index, "choice", "text", members),
             finish_reason=self._string(index, "choice", "finish_reason", members),
+            usage=usage_in(members.get("usage")),
             logprobs=self._object(index, "choice", "logprobs", members),
             content_filter_results=members.get("content_filter_results", UNREAD),
         )
@@ -130,6 +133,7 @@ class _Loosener:
             tool_calls=[self.tool(index, inner) for inner in self._objects(index, "delta", "tool_calls", members)],
             reasoning_content=None if reasoning else self._string(index, "delta", "reasoning_content", members),
             reasoning=self._string(index, "delta", "reasoning", members),
+            reasoning_text=self._string(index, "delta", "reasoning_text", members),
             reasoning_details=details,
             refusal=self._string(index, "delta", "refusal", members),
             function_call=None if call is None else _function(call),
@@ -155,6 +159,11 @@ class _Loosener:
             function=_function(function) if function is not None else None if custom is None else _custom(custom),
             extra_content=members.get("extra_content", UNREAD),
         )
+
+    def _ends_unsaid(self, members: Members, delta: Members) -> bool:
+        """The response ends with this choice, and no delta said anything: Perplexity's whole answers have one too."""
+        silent = not any(_says(raw) for name, raw in delta.items() if name != "role")
+        return self._fresh and silent and bool(text_of(members.get("finish_reason")))
 
     def _specific(self, index: int, members: Members) -> Members:
         """LiteLLM's copies of what the provider said, without those that the delta has under the same name."""
@@ -198,9 +207,9 @@ class _Loosener:
             self.extras.append(Extra(index, level, name, compact(raw)))
 
 
-def loose(top: Members) -> Loose:
-    """The same chunk, read member by member, with what has no place in it."""
-    loosener = _Loosener()
+def loose(top: Members, *, fresh: bool) -> Loose:
+    """The same chunk, read member by member, with what has no place in it. `fresh`: no content came before it."""
+    loosener = _Loosener(fresh=fresh)
     chunk = loosener.chunk(top)
     return Loose(chunk, loosener.parts, loosener.extras, loosener.whole)
 

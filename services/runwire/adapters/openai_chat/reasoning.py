@@ -15,12 +15,13 @@ class Reasoning:
         self._detail: int | None = None
 
     def feed(self, delta: Delta) -> None:
-        """One delta may say the same in two members: it is taken once."""
+        """One delta may say the same in several members: it is taken once."""
         details = delta.reasoning_details or []
         said = "".join(detail.text or detail.summary or "" for detail in details)
         words = delta.reasoning_content or ""
-        if delta.reasoning and delta.reasoning != words:
-            words += delta.reasoning
+        for more in (delta.reasoning, delta.reasoning_text):
+            if more and more != words:
+                words += more
         if words:
             self._thought(words, details[0].index if details else None)
         if words and said and said not in (words, delta.reasoning, delta.reasoning_content):

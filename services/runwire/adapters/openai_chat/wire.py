@@ -73,6 +73,7 @@ class Delta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tool_calls: list[ToolPart] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_text: str | None = None
     reasoning_details: list[Detail] | None = None
     refusal: str | None = None
     function_call: Function | None = None
@@ -93,6 +94,7 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delta: Delta | None = None
     text: str | None = None
     finish_reason: str | None = None
+    usage: UsageIn | None = None  # Moonshot's place for it
     logprobs: dict[str, msgspec.Raw] | None = None
     content_filter_results: msgspec.Raw = UNREAD
     native_finish_reason: msgspec.Raw = UNREAD
