@@ -1,8 +1,12 @@
 """Tool calls of the OpenAI family, by the items of the notes on what breaks adapters."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
-from unit.adapters.saying import chunk, openai, tool
+from runwire.adapters import adapter
+from unit.adapters.saying import chunk, openai, sse, tool
 
 
 def _both(**more: object) -> dict[str, object]:
@@ -198,3 +202,51 @@ def test_calls_that_are_only_announced_have_a_limit_too() -> None:
     seen = openai(*(chunk(tool(index=n)) for n in range(1100)), chunk(None, "tool_calls"))
 
     assert (seen.finish, seen.failure) == ("error", "the response announces more than 1024 tool calls")
+
+
+@pytest.mark.parametrize("more", [{"index": 0}, {}])
+@pytest.mark.parametrize(
+    ("pieces", "wanted"),
+    [
+        (['{"a":"}', '","b":{', "}", "}"], ['{"a":"}","b":{}}']),
+        (['{"a":"\\', '"}', '"}'], ['{"a":"\\"}"}']),
+        (['{"a":"\\\\', '"}', "{}"], ['{"a":"\\\\"}', "{}"]),
+        ([" ", "{}", "{}", " ", '{"a":[1]}'], [" {}", "{} ", '{"a":[1]}']),
+        (["{]", "}", "{}"], ["{]}{}"]),
+        (["[{}]", "{}"], ["[{}]{}"]),
+        (["}", "{}"], ["}{}"]),
+    ],
+    ids=[
+        "braces in text",
+        "an escaped quote",
+        "an escaped backslash",
+        "blanks",
+        "no JSON",
+        "no object",
+        "no beginning",
+    ],
+)
+def test_a_name_on_every_piece_begins_a_call_only_after_a_whole_object(
+    more: dict[str, int], pieces: list[str], wanted: list[str]
+) -> None:
+    seen = openai(*(chunk(tool(piece, name="f", **more)) for piece in pieces), chunk(None, "tool_calls"))
+
+    assert [call.arguments for call in seen.tools] == wanted
+
+
+def test_arguments_that_seem_whole_with_each_piece_are_not_read_again_with_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decode, sizes = msgspec.json.decode, list[int]()
+
+    def counted(data: bytes | str, **more: Any) -> Any:
+        sizes.append(len(data))
+        return decode(data, **more)
+
+    monkeypatch.setattr(msgspec.json, "decode", counted)
+    wire = adapter("openai-chat")
+    for _ in range(1000):
+        wire.feed(sse(chunk(tool('"}', name="f")), done=False))
+
+    # Each piece is read once, with its quotes: `"\\"}"`.
+    assert sum(sizes) <= 1000 * len('"\\"}"')

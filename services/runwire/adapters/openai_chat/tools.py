@@ -1,5 +1,8 @@
 """Which tool call a piece belongs to. Servers number calls, name them, do both or neither; none is merged or split."""
 
+import re
+from typing import Final
+
 import msgspec
 
 from runwire.adapters.opaque import quote
@@ -9,14 +12,64 @@ from runwire.adapters.writing.writer import MAX_BLOCKS, Block
 from runwire_schemas.raw import Failure
 
 
+# What changes the depth of JSON or begins and ends its strings; a backslash that is the last character may escape the
+# first one of the next piece.
+_MARK: Final = re.compile(r'\\.|[\\"{}\[\]]', re.DOTALL)
+
+
+class _Seen:
+    """Whether the arguments so far are one JSON object. Each piece is read once, however often that is asked."""
+
+    __slots__ = ("_closed", "_depth", "_held", "_quoted", "_read")
+
+    def __init__(self) -> None:
+        self._read = 0  # pieces
+        self._depth = 0
+        self._quoted = False
+        self._held = ""  # a backslash at the end of the last piece
+        self._closed: bool | None = None  # whether what closed its last bracket was an object
+
+    def whole(self, pieces: list[bytes]) -> bool:
+        """The pieces are JSON string content. Text after the last bracket makes no object of what was none."""
+        if self._closed is not None or self._read == len(pieces):
+            return self._closed or False
+        new = pieces[self._read :]
+        self._read = len(pieces)
+        text: str = self._held + msgspec.json.decode(b'"%s"' % b"".join(new), type=str)
+        self._held = ""
+        begun = False
+        for found in _MARK.finditer(text):
+            mark = found.group()
+            if mark == "\\":
+                self._held = mark
+            elif mark == '"':
+                self._quoted = not self._quoted
+            elif len(mark) == 1 and not self._quoted:
+                self._depth += 1 if mark in "{[" else -1
+                begun = True
+        if begun and self._depth <= 0 and not self._quoted:
+            self._closed = _object(pieces)
+        return self._closed or False
+
+
+def _object(pieces: list[bytes]) -> bool:
+    try:
+        text: str = msgspec.json.decode(b'"%s"' % b"".join(pieces), type=str)
+        msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
 class _Tool:
-    __slots__ = ("block", "custom", "gemini", "id", "name")
+    __slots__ = ("block", "custom", "gemini", "id", "name", "seen")
 
     def __init__(self, identity: str, name: str) -> None:
         self.id = identity
         self.name = name
         self.block: Block | None = None  # opened with the first arguments, or with id and name
         self.gemini = b""
+        self.seen = _Seen()
         self.custom = False  # its input is any text: it becomes the one member of an object
 
 
@@ -72,7 +125,8 @@ class Tools:
             return tool if not tool.id and tool.block is None else None
         if part.index is None and tool.name and name != tool.name:
             return None
-        return None if arguments.strip() and _whole(tool) else tool
+        pieces = tool.block.pieces if tool.block is not None else []
+        return None if arguments.strip() and tool.seen.whole(pieces) else tool
 
     def _begin(self, part: ToolPart) -> _Tool:
         if len(self._all) >= MAX_BLOCKS:
@@ -103,16 +157,3 @@ class Tools:
             self._call.tool_arguments(tool.block, '{"input":"')
         tool.id = tool.id or tool.block.id
         self._by_id.setdefault(tool.id, tool)
-
-
-def _whole(tool: _Tool) -> bool:
-    """The arguments so far are one JSON object."""
-    pieces = tool.block.pieces if tool.block is not None else []
-    if not pieces or not pieces[-1].rstrip().endswith(b"}"):
-        return False
-    try:
-        text: str = msgspec.json.decode(b'"%s"' % b"".join(pieces), type=str)
-        msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
