@@ -43,6 +43,11 @@ def test_each_id_is_a_block_of_its_own() -> None:
     assert blocks(*text("0", "a"), *text("1", "b"), v2()) == ["a", "b"]
     assert blocks(part("text-delta", "0", delta="a"), part("text-delta", "1", delta="b"), v2()) == ["a", "b"]
     assert blocks(*text("0", "a"), *text("0", "b"), v2()) == ["a", "b"]
+    # The end of a block that is not written to ends no other.
+    parts = (part("text-delta", "0", delta="a"), part("text-delta", "1", delta="b"), part("text-end", "0"))
+    assert blocks(*parts, part("text-delta", "1", delta="c"), v2()) == ["a", "bc"]
+    thoughts = [part("reasoning-delta", "0", delta="r"), part("reasoning-end", "0")] * 2
+    assert [block.text for block in said(*thoughts, v2()).thinking] == ["r", "r"]
     # A second start under an id that is open begins anew.
     assert blocks(part("text-start", "0"), part("text-delta", "0", delta="a"), *text("0", "b"), v2()) == ["a", "b"]
 
@@ -77,12 +82,21 @@ def test_of_many_blocks_that_never_end_the_oldest_are_over() -> None:
     assert (seen.text, seen.finish) == ("".join(f"{n}," for n in range(200)) + "again", "stop")
 
 
+def test_what_waits_for_the_end_of_one_of_many_blocks_is_passed_on() -> None:
+    starts = [part("text-start", str(n), meta={"p": {"n": str(n)}}) for n in range(70)]
+
+    emitted = adapter("ai-sdk").feed(body(*text("x", "a"), *starts))
+
+    assert [meta["p"]["n"] for meta in beside(Seen(emitted), "providerMetadata")] == [str(n) for n in range(6)]
+
+
 def test_an_id_that_is_too_long_ends_the_response() -> None:
     assert "id of a block is too long" in said(part("text-delta", "x" * 20_000, delta="a"), v2()).failure
 
 
 def test_a_block_without_text_is_none() -> None:
     assert said(part("text-start", "0"), part("text-delta", "0", delta=""), *text("1"), v2()).kinds == []
+    assert said(part("reasoning-delta", "0", delta=""), part("reasoning-end", "0"), v2()).kinds == []
 
 
 def test_earlier_names_of_a_delta_are_read() -> None:
@@ -128,6 +142,19 @@ def test_a_signature_signs_its_reasoning(parts: list[Json]) -> None:
 
     assert [(block.text, block.signature) for block in seen.thinking] == [("hm", "sig")]
     assert beside(seen, "providerMetadata") == []
+
+
+def test_a_signature_of_text_or_of_a_call_is_kept_as_it_came() -> None:
+    meta = {"google": {"signature": "sig", "redactedData": "x"}}
+    seen = said(
+        part("text-delta", "0", delta="a"),
+        part("text-end", "0", meta=meta),
+        part("tool-call", toolCallId="c", toolName="f", input="{}", meta=meta),
+        v2(),
+    )
+
+    assert (seen.kinds, beside(seen, "providerMetadata")) == (["text", "tool_use"], [meta])
+    assert beside(seen, "toolCall") == [{"providerMetadata": meta}]
 
 
 def test_a_signature_that_comes_after_other_text_is_kept() -> None:

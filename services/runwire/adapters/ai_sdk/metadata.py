@@ -21,9 +21,11 @@ _GEMINI: Final = "thoughtSignature"
 class Metadata:
     """What one block's parts carried, the last value of each name. Parts repeat it, and it is passed on once."""
 
-    __slots__ = ("_count", "_last", "_members", "_size", "gemini", "redacted", "signature")
+    __slots__ = ("_count", "_last", "_members", "_size", "_thinking", "gemini", "redacted", "signature")
 
-    def __init__(self) -> None:
+    def __init__(self, *, thinking: bool = False) -> None:
+        """`thinking`: of reasoning, which has a place for its signature and for what only the provider can read."""
+        self._thinking = thinking
         self.signature = ""
         self.redacted = ""
         self.gemini = b""  # compact JSON
@@ -60,7 +62,7 @@ class Metadata:
 
     def _member(self, provider: str, name: str, value: msgspec.Raw) -> None:
         text = text_of(value)
-        if not text or len(text) > MAX_BLOCK:
+        if not self._thinking or not text or len(text) > MAX_BLOCK:
             self._keep(provider, name, value)
         elif name == "signature":
             self.signature = text

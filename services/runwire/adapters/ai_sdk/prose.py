@@ -27,7 +27,7 @@ class _Open:
     def __init__(self, kind: str, identity: str) -> None:
         self.kind = kind
         self.id = identity
-        self.metadata = Metadata()
+        self.metadata = Metadata(thinking=kind == REASONING)
         self.noted = b""  # Gemini's metadata that was passed on
 
 
@@ -71,8 +71,7 @@ class Prose:
         if block is None:
             return
         self._note(block, metadata)
-        if kind == REASONING:
-            self._sign(block)
+        self._sign(block)
         if block is self._text:
             self._leave_text()
         elif block is self._reasoning:
@@ -83,7 +82,6 @@ class Prose:
         """The response is over: ends what was not ended."""
         for kind, identity in list(self._open):
             self.end(kind, identity, NULL)
-        self._think.flush()
 
     def abandon(self) -> None:
         """The response failed: what is open stays open."""
