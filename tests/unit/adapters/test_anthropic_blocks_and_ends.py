@@ -5,8 +5,9 @@ import json
 import pytest
 
 from conformance.recorded import Seen
+from runwire.adapters import adapter
 from runwire_schemas.raw import Failed, ThinkingBlock, Usage
-from unit.adapters.saying import Json, accepted, anthropic, block, message, named
+from unit.adapters.saying import Json, accepted, anthropic, block, message, named, run
 
 TEXT = {"type": "text", "text": ""}
 TOOL = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
@@ -333,3 +334,67 @@ def test_padding_inside_the_json_means_nothing() -> None:
     body = message(*block(0, TEXT, _said("Hi"))).replace(b"}\n", b"         }\n")
 
     assert anthropic(body).text == "Hi"
+
+
+def test_an_answer_that_was_not_streamed_is_read_whole() -> None:
+    whole = {
+        "id": "msg-1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": [{"type": "text", "text": "Hi"}, {"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}}],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 3, "output_tokens": 9},
+    }
+
+    seen = anthropic(json.dumps(whole).encode())
+
+    assert (seen.text, seen.tools, seen.finish) == ("Hi", [("t", "f", '{"a":1}')], "tool_calls")
+    assert seen.usage == Usage(input_tokens=3, output_tokens=9)
+    assert seen.beside("raw") == []
+
+
+def test_the_name_that_events_have_by_default_makes_no_answer_of_one() -> None:
+    body = message(*block(0, TEXT, _said("Hi"))).split(b"event: message_delta")[0]
+
+    seen = anthropic(body + b'event: message\ndata: {"error":{"message":"gone","code":500}}\n\n')
+
+    assert (seen.text, seen.finish, seen.failure) == ("Hi", "error", "gone")
+    assert anthropic(body + b'event: message\ndata: {"what":1}\n\n').finish == "aborted"
+
+
+def test_texts_that_overlap_are_not_mixed_in_one_block() -> None:
+    first, second = block(0, TEXT, *map(_said, "ab")), block(1, TEXT, *map(_said, "AB"))
+
+    body = message(first[0], second[0], first[1], second[1], first[2], first[3], second[2], second[3])
+
+    assert anthropic(body).text == "aAbB"
+    ends = [json.loads(chunk) for _, chunk in run(adapter("anthropic"), body) if b'"block-end"' in chunk]
+    assert [end["block"]["text"] for end in ends] == ["", "", "a", "A", "b", "B"]
+
+
+def test_what_stops_ends_no_other_block() -> None:
+    first, second = block(0, TEXT, _said("a")), block(1, TEXT, _said("A"), _said("B"))
+
+    body = message(*first[:2], *second[:2], first[2], *second[2:])
+
+    ends = [json.loads(chunk) for _, chunk in run(adapter("anthropic"), body) if b'"block-end"' in chunk]
+    assert [end["block"]["text"] for end in ends] == ["a", "AB"]
+
+
+def test_reasoning_that_overlaps_is_not_mixed_in_one_block() -> None:
+    def part(index: int, text: str) -> Json:
+        return {"type": "content_block_delta", "index": index, "delta": {"type": "thinking_delta", "thinking": text}}
+
+    def sign(index: int, signature: str) -> Json:
+        delta = {"type": "signature_delta", "signature": signature}
+        return {"type": "content_block_delta", "index": index, "delta": delta}
+
+    seen = anthropic(message(part(0, "a"), part(1, "A"), part(0, "b"), sign(0, "S"), sign(1, "T")))
+
+    assert seen.thinking == [
+        ThinkingBlock(text="a"),
+        ThinkingBlock(text="A"),
+        ThinkingBlock(text="b", signature="S"),
+        ThinkingBlock(text="", signature="T"),
+    ]

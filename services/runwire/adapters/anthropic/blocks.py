@@ -36,6 +36,7 @@ class Blocks:
         self._call = call
         self._sources = Sources(call)
         self._open: dict[int, _Open] = {}
+        self._prose: int | None = None  # whose text or reasoning the call has open
 
     def start(self, index: int, block: Members) -> None:
         """`content_block_start`, or an element of a message that came whole."""
@@ -64,6 +65,8 @@ class Blocks:
             # Some providers begin a block with its delta; others may write another kind into it.
             self._leave(index, opened)
             self._open[index] = _Open("text")
+        if index != self._prose:
+            self._turn(index)
         if text:
             self._call.text(text)
 
@@ -72,6 +75,8 @@ class Blocks:
         if opened is None or opened.kind != "thinking":
             self._leave(index, opened)
             self._open[index] = _Open("thinking")
+        if index != self._prose:
+            self._turn(index)
         if text:
             self._call.thinking(text)
 
@@ -113,19 +118,24 @@ class Blocks:
         opened = self._open.pop(index, None)
         if opened is None:
             return
-        if opened.kind == "text":
-            self._call.end_text()
-        elif opened.kind == "thinking":
-            self._call.end_thinking()
-        elif opened.block is not None:
+        if opened.block is not None:
             self._call.end_tool(opened.block, opened.given)
+        elif index == self._prose:
+            self._turn(None)
 
     def close(self) -> None:
         """The message is over, or another begins in its place: ends what was not stopped."""
         for index in list(self._open):
             self.stop(index)
 
+    def _turn(self, index: int | None) -> None:
+        """What follows is of this block. Blocks may overlap: no text is written into another one."""
+        self._call.end_text()
+        self._call.end_thinking()
+        self._prose = index
+
     def _start_text(self, index: int, block: Members) -> None:
+        self._turn(index)
         self._call.open_text()
         self._open[index] = _Open("text")
         self.text(index, text_of(block.get("text")) or "")
@@ -133,6 +143,7 @@ class Blocks:
             self._sources.cited(citation)
 
     def _start_thinking(self, index: int, block: Members) -> None:
+        self._turn(index)
         self._call.open_thinking()
         self._open[index] = _Open("thinking")
         self.thinking(index, text_of(block.get("thinking")) or "")

@@ -103,6 +103,8 @@ class Anthropic(WireAdapter):
             handle(top)
         elif kind == "error" or present(top.get("error")) or raised_in(top) is not None:
             self._error(top, data)
+        elif text_of(top.get("type")) == "message":
+            self._whole(top)
         elif kind not in _PASSED_OVER:
             self._call.beside("raw", {"event": compact(data)})
 
@@ -168,6 +170,11 @@ class Anthropic(WireAdapter):
                 reasoning_tokens=counts.get("reasoning"),
             )
         self._call.finish(STOP.get(self._reason, "stop"), self._reason)
+
+    def _whole(self, top: Members) -> None:
+        """An answer that was not streamed."""
+        self._message_start({"message": msgspec.Raw(msgspec.json.encode(top))})
+        self._message_stop({})
 
     def _error(self, top: Members, data: bytes) -> None:
         error = top.get("error")

@@ -11,7 +11,6 @@ from runwire.adapters.writing.call import Call
 from runwire.adapters.writing.writer import MAX_BLOCKS, Block
 from runwire_schemas.raw import Failure
 
-
 # What changes the depth of JSON or begins and ends its strings; a backslash that is the last character may escape the
 # first one of the next piece.
 _MARK: Final = re.compile(r'\\.|[\\"{}\[\]]', re.DOTALL)
