@@ -41,3 +41,24 @@ def test_any_bytes_make_a_call_that_ends(provider: str, body: bytes, head: bytes
     emitted = run(adapter(provider), head + body)
 
     assert b'"finish"' in emitted[-1].body
+
+
+@pytest.mark.parametrize("provider", [*PROVIDERS, "auto"])
+@pytest.mark.parametrize(
+    "event",
+    [
+        b'{"chunk":{"bytes":',
+        b'{"chunk":{"bytes":"eyJ"',
+        b'{"chunk":{"bytes":1},',
+        b'{"chunk":' + b"[" * 5000,
+        b'{"chunk":' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b'{"chunk":{"bytes":"####"}}',
+        b'{"type":"comple',
+    ],
+    ids=["cut", "cut in its text", "another type and cut", "deep and cut", "deep", "no base64", "no envelope"],
+)
+def test_an_envelope_that_is_none_makes_a_call_that_ends(provider: str, event: bytes) -> None:
+    for body in (event, b"data: " + event + b"\n\n"):
+        assert b'"finish"' in run(adapter(provider), body)[-1].body
+    wire = adapter(provider)
+    assert b'"finish"' in (wire.feed_json(event) + wire.close())[-1].body

@@ -13,6 +13,7 @@ import binascii
 import importlib
 import struct
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol, cast
 
 import msgspec
@@ -210,10 +211,12 @@ def opened(data: bytes) -> list[bytes] | None:
     try:
         return [_envelope_of(data).chunk.bytes]
     except msgspec.ValidationError:
-        pass
+        # That says nothing yet about what comes after the member that was not as usual.
+        with suppress(msgspec.DecodeError, RecursionError):
+            return _opened(data)
     except (msgspec.DecodeError, RecursionError):
-        return None
-    return _opened(data)
+        pass
+    return None
 
 
 def _opened(data: bytes) -> list[bytes] | None:
