@@ -22,8 +22,8 @@ _GEMINI_FINISH = {
 _VERTEX = (b'"trafficType"', b'"citations"')
 
 
-def client(body: bytes) -> genai.Client:
-    """A client whose every request is answered with this body."""
+def client(body: bytes) -> Any:
+    """A `genai.Client` whose every request is answered with this body."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=body, request=request)

@@ -57,6 +57,7 @@ def _ended(*events: Json | str) -> Seen:
         (10, "error"),
         (11, "content_filter"),
         (99, "stop"),
+        ("9" * 5000, "stop"),
     ],
 )
 def test_every_reason_has_a_kind_and_is_kept(word: str | int, kind: str) -> None:
@@ -176,6 +177,7 @@ def test_an_error_may_stand_beside_candidates() -> None:
     seen = gemini(event(text("Hi"), error={"message": "gone"}))
 
     assert (seen.text, seen.failure) == ("Hi", "gone")
+    assert [gemini(event(text("Hi"), error=nothing)).finish for nothing in (None, {}, "")] == ["stop"] * 3
 
 
 # Framing
@@ -194,6 +196,13 @@ def test_an_answer_that_was_not_streamed_is_read_all_the_same() -> None:
     seen = accepted("gemini", whole)
 
     assert (seen.text, seen.tools[0][1:], seen.finish) == ("a", ("f", '{"n":1}'), "tool_calls")
+
+
+def test_a_response_may_lie_in_an_envelope() -> None:
+    seen = accepted("gemini", body(*({"response": one, "traceId": "t"} for one in (event(text("a")), end()))))
+
+    assert (seen.text, seen.finish, metadata(seen)) == ("a", "stop", {"traceId": "t", "usage": COUNTS})
+    assert raws(gemini(event(text("a"), response={"b": 1}), {"response": 7})) == [{"response": {"b": 1}}]
 
 
 def test_what_is_no_object_is_kept() -> None:
@@ -305,6 +314,10 @@ def test_every_candidate_may_have_a_call_of_its_own() -> None:
             {**COUNTS, "thoughtsTokenCount": 3, "totalTokenCount": 99},
             Usage(input_tokens=5, output_tokens=10, reasoning_tokens=3),
         ),
+        (
+            {**COUNTS, "toolUsePromptTokenCount": 9},
+            Usage(input_tokens=14, output_tokens=7),
+        ),
         # What a report leaves out is 0 if its total says so.
         ({"promptTokenCount": 5, "totalTokenCount": 5}, Usage(input_tokens=5, output_tokens=0)),
         (
@@ -333,11 +346,17 @@ def test_counts_are_disjoint(said: Json, expected: Usage) -> None:
         {"promptTokenCount": 5},
         {"promptTokenCount": 5, "totalTokenCount": 9},
         {"promptTokenCount": 5, "thoughtsTokenCount": 3},
+        {"promptTokenCount": 5, "thoughtsTokenCount": 3, "totalTokenCount": 5},
         {"promptTokenCount": None, "candidatesTokenCount": 7},
     ],
 )
 def test_what_is_no_whole_report_makes_no_usage(said: Any) -> None:
     assert _ended(event(text("x")), end("STOP", said)).usage is None
+
+
+def test_no_report_is_no_fact() -> None:
+    assert metadata(gemini(event(text("x"), usageMetadata=None), event(text("y"), usageMetadata={})))["usage"] == COUNTS
+    assert len(_ended(event(text("x"), usageMetadata=None), event(finish="STOP")).beside("response-metadata")) == 1
 
 
 def test_the_last_report_counts() -> None:
@@ -353,6 +372,7 @@ def test_a_report_of_some_counts_leaves_the_others() -> None:
     said = gemini(
         event(text("x"), usageMetadata={"promptTokenCount": 5, "trafficType": "ON_DEMAND"}),
         event(text("y"), usageMetadata={"candidatesTokenCount": 6, "promptTokenCount": None}),
+        event(text("z"), usageMetadata=[]),
         last=end("STOP", {"candidatesTokenCount": 7}),
     )
 
@@ -363,7 +383,7 @@ def test_a_report_of_some_counts_leaves_the_others() -> None:
 def test_names_of_counts_are_bounded() -> None:
     reports = [event(text("x"), usageMetadata={f"n{n}": n}) for n in range(100)]
 
-    assert len(metadata(gemini(*reports))["usage"]) <= 65
+    assert 10 < len(metadata(_ended(*reports))["usage"]) <= 65
 
 
 def test_a_response_that_was_cut_reports_what_it_counted() -> None:

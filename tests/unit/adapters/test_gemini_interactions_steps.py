@@ -154,7 +154,7 @@ def test_text_may_have_its_annotations_with_it() -> None:
 
 
 def test_what_else_a_delta_has_is_kept() -> None:
-    deltas = [
+    deltas: list[Json] = [
         said("x", mood="calm"),
         {**summary("y"), "mood": "odd"},
         {"type": "thought_summary", "content": {"type": "text", "text": "z", "mood": "glad"}},
@@ -312,19 +312,19 @@ def test_a_delta_may_begin_a_call_or_a_result() -> None:
     assert bytes(seen.results[0].content) == b'"r"'
 
 
-@pytest.mark.parametrize(
-    ("results", "content", "beside"),
-    [
-        ([], b"null", []),
-        (["a", "b"], b'"ab"', []),
-        ([[1], [2, 3]], b"[1,2,3]", []),
-        ([{}, {"a": 1}], b'{"a":1}', []),
-        ([[], {"a": 1}], b'{"a":1}', []),
-        ([{"a": 1}, {"a": 1}], b'{"a":1}', []),
-        ([{"a": 1}, {"b": 2}], b'{"b":2}', [{"a": 1}]),
-        ([None, "a"], b'"a"', []),
-    ],
-)
+RESULTS: list[tuple[list[Any], bytes, list[Json]]] = [
+    ([], b"null", []),
+    (["a", "b"], b'"ab"', []),
+    ([[1], [2, 3]], b"[1,2,3]", []),
+    ([{}, {"a": 1}], b'{"a":1}', []),
+    ([[], {"a": 1}], b'{"a":1}', []),
+    ([{"a": 1}, {"a": 1}], b'{"a":1}', []),
+    ([{"a": 1}, {"b": 2}], b'{"b":2}', [{"a": 1}]),
+    ([None, "a"], b'"a"', []),
+]
+
+
+@pytest.mark.parametrize(("results", "content", "beside"), RESULTS)
 def test_results_may_come_in_pieces(results: list[Any], content: bytes, beside: list[Json]) -> None:
     deltas = [{"type": "code_execution_result", "result": result} for result in results]
 

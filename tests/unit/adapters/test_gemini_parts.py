@@ -36,7 +36,7 @@ def test_text_and_thoughts_are_blocks_of_their_own() -> None:
 
 def test_an_empty_part_says_nothing() -> None:
     assert parts(text("a"), text(""), thought(""), text("b")).kinds == ["text"]
-    assert (parts(text("")).kinds, parts({}).kinds) == ([], [])
+    assert (parts(text("")).kinds, parts({}).kinds, raws(parts({}))) == ([], [], [])
 
 
 def test_content_may_be_missing_or_have_no_parts() -> None:
@@ -60,6 +60,7 @@ def test_the_signature_of_a_thought_is_of_its_block() -> None:
         ThinkingBlock(text="ab", signature="S1"),
         ThinkingBlock(text="c", signature="S2"),
     ]
+    assert _noted(thought("a", thoughtSignature="S")) == []
 
 
 def test_a_signature_may_come_without_its_thought() -> None:
@@ -89,7 +90,7 @@ def test_what_else_a_part_has_goes_with_it() -> None:
     assert _noted(thought("x", thoughtSignature="S", **more)) == [("", more)]
     assert _noted(thought("x", thoughtSignature={"odd": 1})) == [("", {"thoughtSignature": {"odd": 1}})]
     assert _noted(call("f", {}, id="x") | {"thoughtSignature": "S"} | more) == [("", {"thoughtSignature": "S"} | more)]
-    assert parts(text("x", videoMetadata={}, thoughtSignature="")).text == "x"
+    assert _noted(text("x", videoMetadata={}, thoughtSignature=""), thought("y", thoughtSignature=None)) == []
 
 
 def test_a_long_text_carries_its_signature_once() -> None:
@@ -108,7 +109,8 @@ def test_a_signature_that_no_chunk_can_hold_fails_the_call() -> None:
 
 
 def test_parts_that_are_not_known_are_kept_whole() -> None:
-    given: list[Any] = [{"audioTranscription": {"text": "hm"}}, {"functionResponse": {"name": "f"}}, 7, ["x"]]
+    signed = {"speechMetadata": {"speaker": "one"}, "thoughtSignature": "S"}
+    given: list[Any] = [{"audioTranscription": {"text": "hm"}}, signed, {"functionResponse": {"name": "f"}}, 7, ["x"]]
 
     seen = gemini(event(*given, text("a")), last=end())
 
@@ -121,6 +123,10 @@ def test_a_part_of_several_kinds_is_taken_apart() -> None:
 
     assert (seen.text, [tool[1:] for tool in seen.tools]) == ("a", [("f", '{"n":1}')])
     assert _noted({"text": "a", **call("f"), "thoughtSignature": "S"}) == [("", {"thoughtSignature": "S"})]
+
+
+def test_a_call_in_a_thought_is_a_call() -> None:
+    assert [tool.name for tool in parts({"thought": True, **call("f")}).tools] == ["f"]
 
 
 def test_members_of_the_content_that_are_not_known_are_kept() -> None:
@@ -190,6 +196,7 @@ def test_media_without_content_are_kept() -> None:
     seen = parts({"inlineData": {"mimeType": "image/png"}, "thoughtSignature": "S"})
 
     assert raws(seen) == [{"part": {"media": {"mimeType": "image/png"}, "thoughtSignature": "S"}}]
+    assert raws(parts({"fileData": 7})) == [{"part": {"media": 7}}]
 
 
 # Tools that Google runs
@@ -206,8 +213,8 @@ def test_code_and_its_result_belong_together() -> None:
     (answer,) = seen.results
     assert (answer.tool_call_id, answer.is_error, answer.tool_name) == ("x", False, "code_execution")
     assert bytes(answer.content) == b'{"outcome":"OUTCOME_OK","output":"1\\n"}'
-    assert _noted(code) == [("", {"thoughtSignature": "S"})]
-    assert seen.finish == "stop"
+    assert (_noted(code), _noted(CODE)) == ([("", {"thoughtSignature": "S"})], [])
+    assert (seen.finish, raws(seen)) == ("stop", [])
 
 
 def test_results_without_ids_answer_the_code_in_its_order() -> None:
@@ -282,10 +289,15 @@ def test_the_signature_of_a_result_is_kept_beside() -> None:
     assert raws(seen) == [{"toolCallId": "generated-r1-0", "part": {"thoughtSignature": "S"}}]
 
 
-def test_more_code_without_results_than_is_remembered() -> None:
-    seen = parts(*([CODE] * 70), RESULT)
+def test_other_tools_may_have_no_ids() -> None:
+    asked: Json = {"toolCall": {"toolType": "FILE_SEARCH"}}
 
-    assert [result.tool_call_id for result in seen.results] == ["generated-r1-6"]
+    assert [result.tool_call_id for result in parts(asked, {"toolResponse": {}}).results] == ["generated-r1-0"]
+
+
+def test_tools_of_odd_types_are_survived() -> None:
+    for name in ("executableCode", "codeExecutionResult", "toolCall", "toolResponse"):
+        assert len(parts({name: 7}).kinds) == 1
 
 
 def test_other_tools_that_google_runs() -> None:

@@ -47,8 +47,7 @@ class Calls:
         gemini = object_of(rest) if rest else b""
         streamed = self._known(identity, name, pieces=bool(pieces))
         if streamed is not None:
-            if gemini:
-                self._call.name_tool(streamed.block, "", gemini)
+            self._call.name_tool(streamed.block, "", gemini)
         elif name or identity or pieces or given(function, "args") or more:
             streamed = self._begin(identity, name, gemini)
         elif gemini:
@@ -64,10 +63,8 @@ class Calls:
 
     def close(self, *, complete: bool) -> None:
         """The answer is over. `complete`: of its own accord, so that arguments without their end are whole."""
-        for streamed in list(self._open):
-            if complete:
-                self._end(streamed)
-        self._open.clear()
+        for streamed in list(self._open) if complete else ():
+            self._end(streamed)
 
     def _known(self, identity: str, name: str, *, pieces: bool) -> _Streamed | None:
         """The call that this goes on with: the one of its id, else the last one, unless it names another.
@@ -94,7 +91,7 @@ class Calls:
         fields = fields_of(args)
         whole = text_of(args)
         if fields is not None:
-            self._write(streamed, streamed.arguments.members(fields))
+            self._call.tool_arguments(streamed.block, streamed.arguments.members(fields))
         elif whole is not None:
             self._call.tool_arguments(streamed.block, whole)
         elif present(args):
@@ -108,18 +105,14 @@ class Calls:
         if path is not None and name:
             value = NULL if name == "nullValue" else piece[name]
             more = bytes(piece.get("willContinue", NULL)) == b"true"
-            self._write(streamed, streamed.arguments.value(path, value, more=more))
+            self._call.tool_arguments(streamed.block, streamed.arguments.value(path, value, more=more))
         if path is None or not name or streamed.arguments.broken or rest_of(piece, _PIECE_READ):
             # It has no place in the arguments.
             self._call.beside("raw", {"toolCallId": quote(streamed.block.id), "partialArg": compact(raw)})
 
-    def _write(self, streamed: _Streamed, text: str) -> None:
-        if text:
-            self._call.tool_arguments(streamed.block, text)
-
     def _end(self, streamed: _Streamed) -> None:
         self._open.remove(streamed)
-        self._write(streamed, streamed.arguments.close())
+        self._call.tool_arguments(streamed.block, streamed.arguments.close())
         self._call.end_tool(streamed.block, b"{}")
 
 

@@ -65,7 +65,7 @@ class Content:
         data = [name for name in self._handlers if given(part, name)]
         text = text_of(part.get("text"))
         rest = rest_of(part, frozenset({"text", "thought", *data}))
-        if text is not None or (_SIGNATURE in rest and not data and len(rest) == 1):
+        if text is not None or list(rest) == [_SIGNATURE]:
             self._prose(text or "", {} if data else rest, thought=thought)
         elif not data and rest:
             # A kind that is not known here: kept whole.
@@ -91,17 +91,14 @@ class Content:
     def _answer(self, text: str, rest: Members) -> None:
         if not rest:
             self.text(text)
-        elif text:
+            return
+        if text:
             self._executed.prose()
-            self._call.text(text, object_of(rest))
-        else:
-            self._call.end_thinking()
-            self._call.note_text(object_of(rest))
+        self._call.text(text, object_of(rest))
 
     def _media(self, raw: msgspec.Raw, rest: Members, kind: str = "file") -> None:
         """`inlineData` (base64) and `fileData` (a URL)."""
         blob = members_of(raw) or {}
-        value, url = text_of(blob.get("data")), text_of(blob.get("fileUri"))
-        more = {**rest_of(blob, _BLOB_READ), **rest}
-        if not write_media(self._call, text_of(blob.get("mimeType")) or "", value or "", url or "", more, kind):
+        media_type, data, url = (text_of(blob.get(name)) or "" for name in ("mimeType", "data", "fileUri"))
+        if not write_media(self._call, media_type, data, url, {**rest_of(blob, _BLOB_READ), **rest}, kind):
             self._call.beside("raw", {"part": object_of({"media": raw, **rest})})

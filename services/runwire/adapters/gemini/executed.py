@@ -8,8 +8,6 @@ from runwire.adapters.gemini.wire import NULL, Members, given, members_of, objec
 from runwire.adapters.opaque import compact, quote, text_of
 from runwire.adapters.writing.call import Call
 
-# Calls without a result yet, and ids that stand for others; real streams have one or two.
-_REMEMBERED: Final = 64
 CODE: Final = "code_execution"
 _ID: Final = frozenset({"id"})
 _CALL_READ: Final = frozenset({"id", "toolType", "args"})
@@ -24,16 +22,14 @@ class Executed:
 
     def __init__(self, call: Call) -> None:
         self._call = call
+        # Both hold at most as many ids as a call may have blocks.
         self._waiting: list[str] = []  # ids of code without a result
         self._ids: dict[str, str] = {}  # the provider's id: what it is here
 
     def code(self, raw: msgspec.Raw, rest: Members) -> None:
         """`executableCode`."""
         members = members_of(raw) or {}
-        identity = self._open(self._id(members), CODE, object_of(rest_of(members, _ID)), rest)
-        if len(self._waiting) >= _REMEMBERED:
-            del self._waiting[0]
-        self._waiting.append(identity)
+        self._waiting.append(self._open(self._id(members), CODE, object_of(rest_of(members, _ID)), rest))
 
     def code_result(self, raw: msgspec.Raw, rest: Members) -> None:
         """`codeExecutionResult`."""
@@ -55,7 +51,7 @@ class Executed:
         self._open(self._id(members), _name(members), arguments, rest)
 
     def tool_result(self, raw: msgspec.Raw, rest: Members) -> None:
-        """`toolResponse`."""
+        """`toolResponse`. One without an id belongs to the last call that had none."""
         members = members_of(raw) or {}
         given_id = self._id(members)
         rest = {**rest, **rest_of(members, _RESULT_READ)}
@@ -74,8 +70,7 @@ class Executed:
         block = self._call.open_tool(identity, name, executed=True, gemini=gemini)
         self._call.tool_arguments(block, arguments.decode())
         self._call.end_tool(block)
-        if block.id != identity and len(self._ids) < _REMEMBERED:
-            self._ids[identity] = block.id
+        self._ids[identity] = block.id
         return block.id
 
     def _result(self, identity: str, content: bytes, name: str, rest: Members, *, is_error: bool | None) -> None:

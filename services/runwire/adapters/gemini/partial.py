@@ -53,7 +53,7 @@ class _Level:
 
     @property
     def empty(self) -> bool:
-        return not self.names if self.names is not None else self.at == -1
+        return self.at == -1
 
     def add(self, segment: str | int) -> bool:
         """Whether a value may come under this name or index: one that is new, and for an array the next one."""
@@ -61,7 +61,7 @@ class _Level:
             if self.names is None or segment in self.names:
                 return False
             self.names.add(segment)
-        elif self.names is not None or not isinstance(self.at, int) or segment != self.at + 1:
+        elif not isinstance(self.at, int) or segment != self.at + 1:
             return False
         self.at = segment
         return True
@@ -129,7 +129,7 @@ class PartialArguments:
         shared = 0
         while shared + 1 < min(len(self._levels), len(path)) and self._levels[shared].at == path[shared]:
             shared += 1
-        if not self._levels and not isinstance(path[0], str):
+        if not isinstance(path[0], str):
             return None  # arguments are an object
         written = self._pop(shared + 1)
         for segment in path[shared:]:

@@ -86,6 +86,10 @@ class Gemini(WireAdapter):
             self._call.beside("raw", {"value": compact(data)})
 
     def _event(self, top: Members) -> None:
+        wrapped = inner(top, "response")
+        if wrapped and "candidates" not in top:
+            # Google's endpoint for code assistants puts a response into an envelope.
+            top = {**{name: raw for name, raw in top.items() if name != "response"}, **wrapped}
         self._identify(*(text_of(top.get(name)) or "" for name in ("responseId", "modelVersion", "createTime")))
         for raw in items_of(top.get("candidates", NULL)):
             candidate = members_of(raw)

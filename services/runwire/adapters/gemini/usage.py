@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from runwire.adapters.gemini.wire import NULL, Members, given, members_of
+from runwire.adapters.gemini.wire import Members, members_of
 from runwire.adapters.opaque import compact, integer_of, present
 from runwire_schemas.raw import Usage
 
@@ -31,7 +31,7 @@ class Counts(msgspec.Struct, frozen=True, rename="camel", gc=False):
         `totalTokenCount` proves it. None: no reading of the counts gives the total.
         """
         prompt, total = self.prompt_token_count, self.total_token_count
-        if prompt is None or total is None:
+        if prompt is None:
             return None
         candidates, thoughts = self.candidates_token_count or 0, self.thoughts_token_count or 0
         tools = self.tool_use_prompt_token_count or 0
@@ -66,7 +66,7 @@ class Metered:
             return
         self._last = said
         counts = self._read(raw)
-        if counts.beside is None and self._said:
+        if counts.beside is None:
             counts = _merged(self.counts, counts)
             before, after = members_of(self._said) or {}, members_of(raw) or {}
             kept = before if len(before) < _MANY else {}
@@ -112,7 +112,7 @@ def counts_in(raw: msgspec.Raw) -> Counts:
 
 def count_of(members: Members, name: str) -> int | None:
     """The count of that name; None if there is none, or none that a usage may hold."""
-    number = integer_of(members.get(name, NULL)) if given(members, name) else None
+    number = integer_of(members.get(name))
     return number if number is not None and 0 <= number < _SURE else None
 
 
