@@ -73,4 +73,6 @@ def test_sdk_events_give_the_same_call(provider: str, path: Path) -> None:
 
 
 def _tools(tools: list[Tool], *, ordered: bool) -> list[tuple[object, ...]]:
-    return [(one.id, one.name, one.arguments if ordered else msgspec.json.decode(one.arguments)) for one in tools]
+    return [
+        (one.id, one.name, one.arguments if ordered else msgspec.json.decode(one.arguments or "{}")) for one in tools
+    ]
