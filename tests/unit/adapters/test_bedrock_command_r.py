@@ -44,7 +44,7 @@ def test_an_empty_piece_begins_nothing() -> None:
 
 def test_what_its_events_say_beside_is_kept() -> None:
     events: list[Json] = [
-        {"event_type": "stream-start", "more": 1},
+        {"event_type": "stream-start", "more": 1, "nothing": None},
         {**_text("Hi"), "more": 2},
         {"event_type": "citation-generation", "citations": [], "more": 3},
         {"event_type": "tool-calls-chunk", "more": 4},
@@ -76,7 +76,7 @@ def test_what_only_the_end_has_is_taken_from_it() -> None:
     assert len(seen.beside("source")) == 1
     assert [raw["event"] for raw in seen.beside("raw")] == [{"more": 1}]
     said = seen.beside("response-metadata")[-1]["providerMetadata"]["bedrock-invoke"]
-    assert said["meta"] == meta
+    assert (said["meta"], seen.usage) == (meta, COUNTED)
     end = {"event_type": "stream-end", "finish_reason": "COMPLETE", "response": {"text": "Hi", "meta": meta}}
     assert invoke(end).usage == Usage(input_tokens=9, output_tokens=8)
 
@@ -99,6 +99,28 @@ def test_command_rs_calls_come_in_pieces_or_whole_and_once() -> None:
         assert (seen.text, [one[1:] for one in seen.tools]) == ("I will", [("n", '{"a":1}'), ("m", "{}")])
         assert seen.finish == "tool_calls"
     assert [raw["event"] for raw in both.beside("raw")] == [{"more": 1}]
+    assert both.tools[0].id == "i"
+
+
+def test_a_piece_after_the_whole_is_another_call() -> None:
+    piece: Json = {"event_type": "tool-calls-chunk", "tool_call_delta": {"index": 0, "name": "n"}}
+    whole: Json = {"event_type": "tool-calls-generation", "tool_calls": [{"name": "n"}]}
+
+    assert [one.name for one in _command_r(piece, whole, piece).tools] == ["n", "n"]
+
+
+def test_a_call_may_lack_its_parameters() -> None:
+    seen = _command_r(tool_calls=[{"name": "n"}, {"name": "m", "parameters": None}])
+
+    assert [one.arguments for one in seen.tools] == ["{}", "{}"]
+
+
+def test_a_call_that_was_cut_off_is_no_reason() -> None:
+    assert _command_r(end={"finish_reason": "MAX_TOKENS"}, tool_calls=[{"name": "n"}]).finish == "max_tokens"
+
+
+def test_the_reason_may_be_in_the_answer() -> None:
+    assert _command_r(_text("a"), end={"finish_reason": None}, finish_reason="MAX_TOKENS").finish == "max_tokens"
 
 
 def test_a_name_may_come_after_its_calls_beginning() -> None:

@@ -81,7 +81,21 @@ def test_each_has_words_of_its_own(events: list[Json], word: str, kind: str) -> 
     seen = invoke(*events[:-1], {**events[-1], **METRICS})
 
     assert (seen.text, seen.finish, getattr(seen.reason, "raw", None)) == ("Hi", kind, word)
-    assert seen.usage == COUNTED
+    assert (seen.usage, seen.beside("raw")) == (COUNTED, [])
+
+
+def test_an_empty_piece_begins_nothing() -> None:
+    assert invoke({"completion": ""}, {"generation": "", "is_finished": True}).kinds == []
+
+
+def test_to_be_finished_is_an_end_without_a_reason() -> None:
+    assert invoke({"text": "a", "is_finished": False}, {"text": "b", "is_finished": True}).finish == "stop"
+
+
+def test_what_follows_the_metrics_is_taken_as_long_as_nothing_ended() -> None:
+    seen = invoke({"generation": "a", **METRICS}, {"generation": "b", "stop_reason": "length"})
+
+    assert (seen.text, seen.finish) == ("ab", "max_tokens")
 
 
 def test_counts_of_the_model_stand_in_for_bedrocks() -> None:
@@ -128,7 +142,7 @@ def test_metrics_without_their_main_counts_say_nothing(metrics: Json) -> None:
 
 def test_what_was_said_beside_the_text_is_kept() -> None:
     seen = invoke(
-        {"text": "Hi", "index": 0, "is_finished": False, "likelihood": -0.5},
+        {"text": "Hi", "index": 0, "is_finished": False, "likelihood": -0.5, "more": None},
         {"id": "r1", "prompt": "asked", "is_finished": True, "finish_reason": "COMPLETE", **METRICS},
     )
 
@@ -199,11 +213,11 @@ def test_failures_of_command(word: str, finish: str) -> None:
 
 def test_the_end_waits_for_what_bedrock_counts() -> None:
     wire = adapter("bedrock-invoke")
-    emitted = wire.feed(lines_of({"generation": "a", "stop_reason": "stop"}))
+    emitted = wire.feed(lines_of({"generation": "a", "stop_reason": "length"}))
 
     assert Seen(emitted).finish == ""
     emitted += wire.feed(lines_of({"generation": "", **METRICS}))
-    assert (Seen(emitted).finish, Seen(emitted).usage) == ("stop", COUNTED)
+    assert (Seen(emitted).finish, Seen(emitted).usage) == ("max_tokens", COUNTED)
     assert wire.feed(lines_of({"generation": "late"})) + wire.close() == []
 
 
@@ -460,6 +474,43 @@ def test_lines_may_hold_the_envelope() -> None:
     ]
 
     assert (invoke(*lines).text, invoke(*lines).finish) == ("Hi", "stop")
+
+
+@pytest.mark.parametrize(
+    ("event", "reader"),
+    [
+        *(
+            ({"type": kind}, "Claude")
+            for kind in ("message_start", "message_delta", "message_stop", "content_block_start", "ping")
+        ),
+        *(
+            ({"type": kind}, "Command")
+            for kind in ("message-start", "content-delta", "tool-plan-delta", "citation-start")
+        ),
+        ({"event_type": "stream-start"}, "CommandR"),
+        ({"choices": []}, "Chat"),
+        *(
+            ({kind: {}}, "Nova")
+            for kind in (
+                "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata",
+                "output",
+            )
+        ),
+        *(
+            ({name: ""}, "Completions")
+            for name in (
+                "completion", "outputText", "generation", "outputs", "results", "generations", "is_finished", "text",
+            )
+        ),
+        ({"throttlingException": {}}, "Completions"),
+        ({"chunk": {"bytes": "eyJjaG9pY2VzIjpbXX0="}}, "Chat"),
+    ],
+)  # fmt: skip
+def test_the_first_event_tells_the_model(event: Json, reader: str) -> None:
+    wire = BedrockInvoke()
+    wire.feed(lines_of(event))
+
+    assert type(wire._model).__name__ == reader
 
 
 def test_events_that_tell_nothing_wait_for_one_that_does() -> None:

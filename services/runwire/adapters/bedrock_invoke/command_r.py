@@ -81,7 +81,7 @@ class CommandR(WireAdapter):
                 self._call.beside("raw", {"error": details})
             self._call.fail(failure)
             return
-        handle = self._handlers.get(text_of(top.get("event_type")) or name)
+        handle = self._handlers.get(text_of(top.get("event_type")) or "")
         if handle is not None:
             handle(top)
         elif top:

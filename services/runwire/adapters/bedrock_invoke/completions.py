@@ -4,7 +4,7 @@ The end is the reason to stop, and Bedrock's metrics in the same event; a body w
 gives several answers, and the event that ends it belongs to all of them.
 """
 
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -54,6 +54,8 @@ class _Piece(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     completion_reason: None = msgspec.field(default=None, name="completionReason")
     input_count: None = msgspec.field(default=None, name="inputTextTokenCount")
     output_count: None = msgspec.field(default=None, name="totalOutputTextTokenCount")
+    prompt_token_count: None = None
+    generation_token_count: Annotated[int, msgspec.Meta(ge=0, lt=2**53)] | None = None
 
 
 class Completions(WireAdapter):
@@ -83,6 +85,8 @@ class Completions(WireAdapter):
         text = piece.completion or piece.output_text or piece.generation or piece.text
         if text and self._ours(piece.index if piece.output_text is None else None):
             self._call.text(text)
+        if piece.generation_token_count is not None:
+            self._counts["output"] = piece.generation_token_count
 
     def _loose(self, name: str, data: bytes) -> None:
         top = fields_of(self._told.without(data))
@@ -104,9 +108,7 @@ class Completions(WireAdapter):
         self._part(top, integer_of(top.get("index")) if "outputText" not in top else None)
         for kind in _LISTS:
             for index, raw in enumerate(items_of(top.get(kind, NULL))):
-                part = fields_of(raw)
-                # Only Command gives several.
-                self._part(part or {}, index if kind == "generations" else None)
+                self._part(fields_of(raw) or {}, index)
         if self._ended and self._told.metered:
             self._finish()
 
