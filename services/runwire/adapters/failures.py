@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from runwire.adapters.opaque import compact, fields_of, integer_of, present, quote, text_of
+from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, quote, text_of
 from runwire_schemas.raw import Failure
 
 # By the meaning of HTTP: the same request may succeed later. 529 is Anthropic's "overloaded".
@@ -54,10 +54,17 @@ _NOT_RETRYABLE: Final = frozenset({"insufficient_quota", "billing_error"})
 # What a failure holds, or only repeats.
 _HELD: Final = frozenset({"message", "type", "code", "status", "status_code", "http_status", "param"})
 # An error that is the whole event, without an `error` around it.
-_BARE: Final = frozenset({"message", "code", "type", "status", "status_code", "param", "request_id", "object"})
+_BARE: Final = frozenset(
+    {
+        *("message", "code", "type", "status", "status_code", "param", "request_id", "object"),
+        "id",  # Cohere's
+        "statusCode",  # Azure's API Management
+        "error_code",  # Databricks'
+    }
+)
 _ERRORS: Final = range(400, 600)
-_STATUS_FIELDS: Final = ("status_code", "status", "http_status", "code")
-_CODE_FIELDS: Final = ("code", "type", "error_type")
+_STATUS_FIELDS: Final = ("status_code", "status", "http_status", "code", "statusCode")
+_CODE_FIELDS: Final = ("code", "type", "error_type", "error_code")
 _MESSAGE_FIELDS: Final = ("message", "msg", "detail", "error", "error_message")
 
 
@@ -83,9 +90,13 @@ def failure_in(top: dict[str, msgspec.Raw]) -> Failure | None:
     if text_of(top.get("object")) == "error" or text_of(top.get("type")) == "error":
         return _from_fields(top, {})
     said = text_of(top.get("message")) is not None and set(top) <= _BARE
-    if "choices" not in top and ("detail" in top or said):
+    if "choices" in top:
+        return None
+    if "detail" in top or said:
         return _from_fields(top, {})
-    return None
+    # Cloudflare's API gives a list.
+    listed = next(iter(items_of(top["errors"])), None) if "errors" in top else None
+    return None if listed is None else failure_of(listed)
 
 
 def raised_in(top: dict[str, msgspec.Raw]) -> Failure | None:

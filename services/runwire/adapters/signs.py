@@ -97,6 +97,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("ollama", {"done": "", "response": '"'}),
     # Whole answers, for who asked for a stream and got none.
     Sign("anthropic", {"type": '"message"', "content": "["}),
+    Sign("cohere-v2", {"message": "{", "finish_reason": '"'}),
     Sign("bedrock-converse", {"output.message": "{"}),
     Sign("openai-responses", {"object": '"response"'}),
     Sign("gemini-interactions", {"object": '"interaction"'}),
@@ -110,6 +111,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("openai-chat", {"object": '"error"'}),
     Sign("openai-chat", {"detail": ""}, but=_SHARED),
     Sign("openai-chat", {"message": '"'}, but=_SHARED),
+    Sign("openai-chat", {"errors": "["}, but=_SHARED),
     Sign(RECORD, {"kind": '"', "body": ""}),
     Sign(RECORD, {"kind": '"', "body_base64": ""}),
     Sign(RECORD, {"kind": '"'}, sure=False),

@@ -29,6 +29,8 @@ FIRST: dict[str, list[Json]] = {
         {"object": "error", "message": "m", "code": 404},
         {"detail": "Not Found"},
         {"message": "no"},
+        {"id": "e-1", "message": "invalid api token"},
+        {"errors": [{"message": "no route"}], "success": False},
     ],
     "openai-responses": [
         {"type": "response.created", "response": {}},
@@ -92,6 +94,7 @@ FIRST: dict[str, list[Json]] = {
         *typed("message-start", "message-end", "content-start", "content-delta", "content-end", "tool-plan-delta"),
         *typed("tool-call-start", "tool-call-end", "citation-start", "citation-end"),
         *typed("tool-call-delta", index=0, delta={"message": {}}),
+        {"id": "x", "message": {"role": "assistant", "content": []}, "finish_reason": "COMPLETE"},
     ],
     "ollama": [
         {"model": "m", "created_at": "t", "message": {"role": "assistant"}, "done": False},
@@ -327,7 +330,10 @@ def test_usage_is_that_of_the_guessed_protocol_at_the_first_chunk() -> None:
 ERRORS = [
     event
     for provider, event in EVENTS
-    if provider in PROVIDERS and ("error" in str(event) or "xception" in str(event) or "detail" in event)
+    if provider in PROVIDERS
+    and (
+        "error" in str(event) or "xception" in str(event) or "detail" in event or isinstance(event.get("message"), str)
+    )
 ]
 
 

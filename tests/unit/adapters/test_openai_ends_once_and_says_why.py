@@ -149,6 +149,14 @@ def test_an_error_beside_choices_and_usage_keeps_both() -> None:
         ({"detail": "Not Found"}, ("Not Found", None, None, None)),
         ({"message": "no", "code": "401"}, ("no", "401", 401, False)),
         ({"x_groq": {"error": "over capacity"}, **chunk()}, ("over capacity", None, None, None)),
+        ({"id": "e-1", "message": "invalid api token"}, ("invalid api token", None, None, None)),
+        ({"statusCode": 401, "message": "Access denied"}, ("Access denied", "401", 401, False)),
+        ({"error_code": "REQUEST_LIMIT_EXCEEDED", "message": "later"}, ("later", "REQUEST_LIMIT_EXCEEDED", None, None)),
+        (
+            {"errors": [{"code": 10000, "message": "Authentication error"}], "success": False, "result": {}},
+            ("Authentication error", None, None, None),
+        ),
+        ({"errors": ["no such model"], "success": False}, ("no such model", None, None, None)),
     ],
 )
 def test_errors_of_every_shape(event: Json, expected: tuple[object, ...]) -> None:
@@ -187,3 +195,10 @@ def test_closing_twice_says_nothing_new() -> None:
     assert wire.close() != []
     assert wire.close() == []
     assert wire.feed(b"data: {}\n\n") == []
+
+
+@pytest.mark.parametrize(
+    "event", [{"errors": []}, {"errors": None}, {"errors": {"a": 1}}, {**chunk(), "errors": ["x"]}]
+)
+def test_what_only_has_a_list_of_errors_is_none(event: Json) -> None:
+    assert openai(chunk({"content": "Hi"}), event, chunk(None, "stop")).finish == "stop"
