@@ -6,4 +6,4 @@ from runwire.readers.options import ReaderOptions
 from runwire.readers.reader import Reader
 from runwire.readers.trees import RunNode
 
-__all__ = ["Chunk", "ChildRun", "Lineage", "Reader", "ReaderOptions", "RunNode"]
+__all__ = ["ChildRun", "Chunk", "Lineage", "Reader", "ReaderOptions", "RunNode"]

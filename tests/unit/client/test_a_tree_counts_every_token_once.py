@@ -46,6 +46,15 @@ def test_a_run_of_somebody_else_is_no_part_of_the_tree() -> None:
     assert p.children("top") == ["other"]
 
 
+def test_a_workflow_that_names_somebody_elses_run_has_no_child() -> None:
+    p = Pipeline()
+    p.publish("other", *agent("other", "x"))
+    p.run_dry()
+    p.enter("wf", *workflow("wf", agent("other", "x"), 7), finish("wf"))
+    p.run_dry()
+    assert (grown(p, "wf").children, total(grown(p, "wf"))) == ((), 7)
+
+
 def test_a_child_that_was_not_seen_yet_is_there_and_incomplete() -> None:
     p = Pipeline()
     p.publish("top", *around("top", "c1", agent("sub", "x")))

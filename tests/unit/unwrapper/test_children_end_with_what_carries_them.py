@@ -85,10 +85,11 @@ def test_what_finished_by_itself_is_left_alone() -> None:
     assert p.codes() == []
 
 
-def test_a_telling_off_is_no_answer() -> None:
+@pytest.mark.parametrize("code", ["truncated", "tool-arguments-invalid"])
+def test_a_telling_off_is_no_answer(code: str) -> None:
     """The enforcer tells the model; the call itself may still be answered."""
     p = Pipeline()
-    told = {"toolCallId": "c1", "toolName": "sub", "error": {"code": "truncated", "message": "cut"}}
+    told = {"toolCallId": "c1", "toolName": "sub", "error": {"code": code, "message": "cut"}}
     p.enter("top", chunk("start", "top", {}), *(tool_output("top", "c1", value) for value in OPEN))
     p.enter("top", chunk("tool-error", "top", told))
     p.run_dry()
