@@ -48,6 +48,8 @@ def test_each_id_is_a_block_of_its_own() -> None:
     assert blocks(*parts, part("text-delta", "1", delta="c"), v2()) == ["a", "bc"]
     thoughts = [part("reasoning-delta", "0", delta="r"), part("reasoning-end", "0")] * 2
     assert [block.text for block in said(*thoughts, v2()).thinking] == ["r", "r"]
+    mixed = [part("reasoning-delta", str(n), delta="rs"[n]) for n in range(2)]
+    assert [block.text for block in said(*mixed, v2()).thinking] == ["r", "s"]
     # A second start under an id that is open begins anew.
     assert blocks(part("text-start", "0"), part("text-delta", "0", delta="a"), *text("0", "b"), v2()) == ["a", "b"]
 
@@ -67,12 +69,13 @@ def test_text_and_reasoning_may_have_the_same_id() -> None:
     assert (seen.text, seen.reasoning) == ("ab", "r")
 
 
-def test_blocks_may_interleave_more_often_than_there_are_blocks() -> None:
-    deltas = [part("text-delta", str(n % 2), delta="ab"[n % 2]) for n in range(3000)]
+@pytest.mark.parametrize("kind", ["text", "reasoning"])
+def test_blocks_may_interleave_more_often_than_there_are_blocks(kind: str) -> None:
+    deltas = [part(f"{kind}-delta", str(n % 2), delta="ab"[n % 2]) for n in range(3000)]
 
-    seen = said(part("text-start", "0"), part("text-start", "1"), *deltas, v2())
+    seen = said(part(f"{kind}-start", "0"), part(f"{kind}-start", "1"), *deltas, v2())
 
-    assert (seen.text, seen.finish) == ("ab" * 1500, "stop")
+    assert (seen.text + seen.reasoning, seen.finish) == ("ab" * 1500, "stop")
 
 
 def test_of_many_blocks_that_never_end_the_oldest_are_over() -> None:
@@ -262,6 +265,13 @@ def test_geminis_signature_of_a_block_that_is_not_the_last_written() -> None:
 
     assert notes(*parts, v2()) == [("TextDelta", "", b'{"thoughtSignature":"s"}')]
     assert blocks(*parts, v2()) == ["a", "b", ""]
+    begun = (part("text-delta", "0", delta="a"), part("text-delta", "1", delta="b"), part("text-end", "0", meta=meta))
+    assert blocks(*begun, v2()) == ["a", "b", ""]
+    assert blocks(part("text-delta", "0", delta="a", meta=meta), part("text-delta", "0", delta="b"), v2()) == ["ab"]
+    deltas = [part("reasoning-delta", str(n), delta=delta) for n, delta in enumerate("ab")]
+    assert [one.text for one in said(*deltas, part("reasoning-end", "0", meta=meta), v2()).thinking] == ["a", "b", ""]
+    signed = part("reasoning-delta", "0", delta="a", meta=meta), part("reasoning-delta", "0", delta="b")
+    assert [one.text for one in said(*signed, v2()).thinking] == ["ab"]
     assert notes(*thoughts, v2()) == [("ThinkingDelta", "", b'{"thoughtSignature":"s"}')]
 
 
@@ -295,6 +305,14 @@ def test_what_is_held_back_comes_in_its_order() -> None:
     emitted = [one.body for one in run(adapter("ai-sdk"), body(model, tool, held, more, v3()))]
     texts, inputs = ([word in one for one in emitted].index(True) for word in (b"<thi", b'"argumentsDelta":"{}"'))
     assert texts < inputs
+
+
+def test_what_is_held_back_belongs_to_its_block() -> None:
+    model = part("response-metadata", modelId="qwq")
+    thoughts = [part("reasoning-delta", str(n), delta=delta) for n, delta in enumerate(("a\n<thi", "b"))]
+
+    assert blocks(model, *text("0", "<thi"), *text("1", "b"), v3()) == ["<thi", "b"]
+    assert [block.text for block in said(model, *thoughts, v3()).thinking] == ["a\n<thi", "b"]
 
 
 def test_a_tag_may_be_split_between_deltas_with_more_in_them() -> None:
