@@ -36,7 +36,9 @@ def test_counts_are_disjoint_as_they_are(said: Json, usage: Usage) -> None:
     assert seen.beside("response-metadata")[-1]["providerMetadata"]["bedrock-converse"]["usage"] == said
 
 
-@pytest.mark.parametrize("said", [{}, {"inputTokens": 1}, {"inputTokens": 1, "outputTokens": -1}, {"inputTokens": "x"}])
+@pytest.mark.parametrize(
+    "said", [{}, {"inputTokens": 1}, {"outputTokens": 1}, {"inputTokens": 1, "outputTokens": -1}, {"inputTokens": "x"}]
+)
 def test_a_report_without_its_main_counts_is_none(said: Json) -> None:
     body = lines_of(says(0, text="a"), ends()[0], {"metadata": {"usage": said}})
     emitted = run(adapter("bedrock-converse"), body)

@@ -257,6 +257,12 @@ def test_what_a_guardrail_did_is_told_for_every_model(events: list[Json]) -> Non
         assert seen.beside("raw") == []
 
 
+def test_what_a_guardrail_says_in_mid_stream_ends_nothing() -> None:
+    said = {"outputText": "a", "amazon-bedrock-guardrailAction": "NONE"}
+
+    assert (invoke(said).text, invoke(said).finish) == ("a", "aborted")
+
+
 def test_an_answer_that_fails_was_not_filtered() -> None:
     event = {
         "text": "a",
@@ -364,8 +370,9 @@ def test_jamba_and_gpt_oss_speak_openais() -> None:
     seen = invoke(*events)
 
     assert (seen.text, seen.finish, seen.usage) == ("Hi", "max_tokens", Usage(input_tokens=8, output_tokens=2))
-    events[0].pop("usage")
     events[1].pop("usage")
+    assert invoke(*events).usage == Usage(input_tokens=8, output_tokens=2)
+    events[0].pop("usage")
     assert invoke(*events).usage == COUNTED
 
 
@@ -373,10 +380,10 @@ def test_jamba_and_gpt_oss_speak_openais() -> None:
     "pieces",
     [
         [
-            {"index": 0, "message": {"role": "assistant", "content": piece}, "stop_reason": reason}
-            for piece, reason in (("H", None), ("i", "length"))
+            {"index": 0, "message": {"role": "assistant", "content": "H"}},
+            {"index": 0, "message": {"role": "assistant", "content": "i"}, "stop_reason": "length"},
         ],
-        [{"index": 0, "text": piece, "stop_reason": reason} for piece, reason in (("H", None), ("i", "length"))],
+        [{"index": 0, "text": "H", "stop_reason": None}, {"index": 0, "text": "i", "stop_reason": "length"}],
     ],
     ids=["mistral", "deepseek-r1"],
 )
@@ -511,6 +518,12 @@ def test_the_first_event_tells_the_model(event: Json, reader: str) -> None:
     wire.feed(lines_of(event))
 
     assert type(wire._model).__name__ == reader
+
+
+def test_an_error_waits_for_no_model() -> None:
+    wire = BedrockInvoke()
+
+    assert Seen(wire.feed(b'event: error\ndata: "x"\n\n')).finish == "error"
 
 
 def test_events_that_tell_nothing_wait_for_one_that_does() -> None:

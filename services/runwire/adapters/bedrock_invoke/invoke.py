@@ -61,7 +61,6 @@ class BedrockInvoke:
         self._limit = limit
         self._kept: list[WireEvent] = []
         self._model: EventAdapter | None = None
-        self._closed = False
         self.choices: set[int] = set()
 
     def feed(self, data: bytes) -> list[Emitted]:
@@ -79,9 +78,6 @@ class BedrockInvoke:
 
     def close(self) -> list[Emitted]:
         """See `Adapter.close`."""
-        if self._closed:
-            return []
-        self._closed = True
         events: list[WireEvent] = []
         try:
             self._framed.close(events)
