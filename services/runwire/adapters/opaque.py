@@ -1,6 +1,7 @@
 """JSON that is passed on without being understood: made compact and safe, its numbers as the provider wrote them."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -104,6 +105,17 @@ def integer_of(value: bytes | msgspec.Raw | None) -> int | None:
 def present(value: msgspec.Raw | None) -> bool:
     """It holds something: not absent, null, "" or an empty array or object."""
     return value is not None and bytes(value) not in _NOTHING
+
+
+def unread(members: dict[str, msgspec.Raw], read: Mapping[str, bytes]) -> dict[str, msgspec.Raw]:
+    """The members that hold something and were not read. `read` maps names to what the JSON of their usual shapes
+    begins with (`b""`: any shape): `{"text": b'"'}` leaves a `text` over that is no string.
+    """
+    return {
+        name: raw
+        for name, raw in members.items()
+        if present(raw) and (name not in read or (read[name] and bytes(raw)[:1] not in read[name]))
+    }
 
 
 _NOTHING: Final = (b"null", b'""', b"[]", b"{}")

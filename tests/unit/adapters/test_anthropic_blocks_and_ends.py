@@ -398,3 +398,35 @@ def test_reasoning_that_overlaps_is_not_mixed_in_one_block() -> None:
         ThinkingBlock(text="b", signature="S"),
         ThinkingBlock(text="", signature="T"),
     ]
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"type": "text", "text": ["KEPT"]},
+        {"type": "text", "text": "", "citations": {"KEPT": 1}},
+        {"type": "thinking", "thinking": {"text": "KEPT"}},
+        {"type": "thinking", "thinking": "", "signature": ["KEPT"]},
+        {"type": "redacted_thinking", "data": {"KEPT": 1}},
+        {**TOOL, "id": {"KEPT": 1}},
+        {"type": "web_search_tool_result", "tool_use_id": "toolu_1", "content": [], "is_error": "KEPT"},
+    ],
+    ids=lambda start: json.dumps(start)[:60],
+)
+def test_members_of_another_shape_are_kept(start: Json) -> None:
+    assert "KEPT" in json.dumps(anthropic(message(*block(0, start))).beside("raw"))
+
+
+def test_the_usual_shapes_are_not_kept_beside() -> None:
+    result = {"type": "web_search_tool_result", "tool_use_id": "toolu_1", "content": [], "is_error": False}
+    thinking = {"type": "thinking", "thinking": "hm", "signature": "S"}
+    starts: list[Json] = [{**TEXT, "citations": []}, thinking, {"type": "redacted_thinking", "data": "D"}, TOOL, result]
+
+    body = message(*(event for index, start in enumerate(starts) for event in block(index, start)))
+
+    assert anthropic(body).beside("raw") == []
+
+
+def test_the_content_of_a_message_may_be_text_or_another_shape() -> None:
+    assert anthropic(message(content="Hello")).text == "Hello"
+    assert "KEPT" in json.dumps(anthropic(message(content={"KEPT": 1})).beside("raw"))

@@ -504,3 +504,30 @@ def test_a_stream_that_begins_again_goes_on_in_new_blocks() -> None:
 
     deltas = [_event("content-delta", 0, content={"text": text}) for text in ("a", "b")]
     assert accepted("cohere-v2", named(START, deltas[0], START, deltas[1], _end())).kinds == ["text", "text"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        _event("content-start", 0, content={"type": "text", "text": ["KEPT"]}),
+        _event("content-delta", 0, content={"text": {"KEPT": 1}}),
+        _event("content-delta", 0, content="KEPT"),
+        _event("tool-plan-delta", tool_plan=["KEPT"]),
+        _event("tool-call-start", 0, tool_calls={"id": ["KEPT"], "function": {"name": "f", "arguments": ""}}),
+        _event("citation-start", 0, citations="KEPT"),
+        {"id": "m1", "type": "message-start", "delta": {"message": {"content": {"KEPT": 1}}}},
+        {"type": "message-start", "delta": {"message": {"tool_plan": ["KEPT"], "citations": "no"}}},
+    ],
+    ids=lambda event: json.dumps(event)[:90],
+)
+def test_members_of_another_shape_are_kept(event: Json) -> None:
+    seen = _cohere(event)
+
+    assert "KEPT" in json.dumps(seen.agent)
+    assert seen.finish == "stop"
+
+
+def test_the_content_of_a_message_may_be_text() -> None:
+    whole = {"id": "m2", "finish_reason": "COMPLETE", "message": {"content": "Hello"}, "usage": TOKENS}
+
+    assert accepted("cohere-v2", json.dumps(whole).encode()).text == "Hello"

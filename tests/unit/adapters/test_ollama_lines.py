@@ -319,3 +319,24 @@ def test_an_answer_that_was_not_streamed_is_read_all_the_same() -> None:
     whole = json.dumps(_done("stop", {"content": "Hi", "thinking": "hm"}), indent=1).encode()
 
     assert (accepted("ollama", whole).text, accepted("ollama", whole).finish) == ("Hi", "stop")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        _line({"content": ["KEPT"]}),
+        _line({"content": "", "thinking": {"KEPT": 1}}),
+        _line({"content": "", "tool_calls": {"KEPT": 1}}),
+        _line({"content": "", "images": {"KEPT": 1}}),
+        _line({"content": "", "tool_calls": [_tool({}, id={"KEPT": 1})]}),
+        _line(response={"KEPT": 1}),
+        _line(thinking=["KEPT"]),
+        {**_line(), "message": ["KEPT"]},
+    ],
+    ids=lambda line: json.dumps(line)[64:120],
+)
+def test_members_of_another_shape_are_kept(line: Json) -> None:
+    seen = _ollama(_line({"content": "a"}), line, _done())
+
+    assert "KEPT" in json.dumps(seen.agent)
+    assert seen.finish in ("stop", "tool_calls")

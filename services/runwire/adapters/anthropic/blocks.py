@@ -1,10 +1,11 @@
 """The content blocks of one Anthropic message, by the index that its events give."""
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
-from runwire.adapters.opaque import compact, fields_of, items_of, present, quote, text_of
+from runwire.adapters.opaque import compact, fields_of, items_of, present, quote, text_of, unread
 from runwire.adapters.writing.call import Call
 from runwire.adapters.writing.sources import Sources
 from runwire.adapters.writing.writer import MAX_BLOCKS, Block
@@ -14,8 +15,13 @@ Members = dict[str, msgspec.Raw]
 
 # Calls that the provider executes itself.
 _SERVER_TOOLS: Final = frozenset({"server_tool_use", "mcp_tool_use"})
-_BLOCK_READ: Final = frozenset({"type", "text", "citations", "thinking", "signature", "data", "id", "name", "input"})
-_RESULT_READ: Final = frozenset({"type", "tool_use_id", "content", "is_error"})
+# Members that are read, and what the JSON of their shapes begins with.
+_BLOCK_READ: Final = {
+    **dict.fromkeys(("type", "text", "thinking", "signature", "data", "id", "name"), b'"'),
+    "citations": b"[",
+    "input": b"",
+}
+_RESULT_READ: Final = {"type": b'"', "tool_use_id": b'"', "content": b"", "is_error": b"tf"}
 _DELTA_READ: Final = frozenset({"type", "text", "thinking", "signature", "estimated_tokens"})
 _DIRECT: Final = b'{"type":"direct"}'
 _NULL: Final = msgspec.Raw(b"null")
@@ -183,9 +189,9 @@ class Blocks:
             self._call.image(media_type, "url", url)
         return bool(data or url)
 
-    def _rest(self, block: Members, read: frozenset[str]) -> None:
+    def _rest(self, block: Members, read: Mapping[str, bytes]) -> None:
         """Members that no block of ours has a place for: an MCP server's name, who called the tool."""
-        rest = {name: raw for name, raw in block.items() if name not in read and present(raw)}
+        rest = unread(block, read)
         if "caller" in rest and compact(rest["caller"]) == _DIRECT:
             del rest["caller"]
         if not rest:

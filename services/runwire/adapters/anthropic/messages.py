@@ -123,9 +123,16 @@ class Anthropic(WireAdapter):
         self._blocks.close()
         self._call.identify(text_of(message.get("id")) or "", text_of(message.get("model")) or "", "")
         self._about(message)
-        for index, raw in enumerate(items_of(message.get("content", _NULL))):
+        content = message.get("content", _NULL)
+        for index, raw in enumerate(items_of(content)):
             self._blocks.start(index, fields_of(raw) or {})
             self._blocks.stop(index)
+        text = text_of(content)
+        if text:
+            self._blocks.text(0, text)
+            self._blocks.stop(0)
+        elif fields_of(content):
+            self._call.beside("raw", {"content": compact(content)})
 
     def _message_delta(self, top: Members) -> None:
         self._about({**top, **_inner(top, "delta")})

@@ -1,17 +1,24 @@
 """What a message of Cohere holds: text, reasoning, the plan for its tools, tool calls and citations."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from runwire.adapters.cohere_v2.wire import NULL, Members
-from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, text_of
+from runwire.adapters.opaque import compact, fields_of, integer_of, items_of, present, text_of, unread
 from runwire.adapters.writing.call import MAX_OPEN_TOOLS, Call
 from runwire.adapters.writing.sources import Sources
 from runwire.adapters.writing.writer import Block
 
-_MESSAGE_READ: Final = frozenset({"role", "content", "tool_plan", "tool_calls", "citations"})
-_CONTENT_READ: Final = frozenset({"type", "text", "thinking"})
+# Members that are read, and what the JSON of their shapes begins with (`b""`: any).
+_CONTENT_READ: Final = {"type": b"", "text": b'"', "thinking": b'"'}
+_CALL_READ: Final = {"function": b"{", "type": b"", "id": b'"'}
+_FUNCTION_READ: Final = {"name": b'"', "arguments": b""}
+_MESSAGE_READ: Final = {"role": b"", "content": b'["', "tool_plan": b'"', "tool_calls": b"[", "citations": b"["}
+_EVENT_READ: Final = {"type": b"", "index": b"", "delta": b"{"}
+_DELTA_READ: Final = {"message": b"{"}
+_PARTS: Final = b"{["
 # The plan has no index of its own: no content block has this one.
 _PLAN: Final = -1
 _NOWHERE: Final = -2
@@ -103,7 +110,7 @@ class Content:
         """A `tool-call-delta` that has more in it than arguments."""
         call = _inner(top, "tool_calls")
         self._piece(_index(top), fields_of(call.get("function", NULL)) or {})
-        self._rest("toolCall", call, frozenset({"function", "type", "id"}))
+        self._rest("toolCall", call, _CALL_READ)
         self._around(top, "tool_calls")
 
     def arguments(self, index: int, text: str) -> None:
@@ -128,14 +135,14 @@ class Content:
         function = fields_of(call.get("function", NULL)) or {}
         self._open(index, text_of(call.get("id")) or "", text_of(function.get("name")) or "")
         self._piece(index, function)
-        self._rest("toolCall", call, frozenset({"function", "type", "id"}))
+        self._rest("toolCall", call, _CALL_READ)
 
     def _piece(self, index: int, function: Members) -> None:
         """A function's arguments: text, or an object, whose JSON is the text."""
         raw = function.get("arguments", NULL)
         text = text_of(raw)
         self.arguments(index, compact(raw).decode() if text is None and present(raw) else text or "")
-        self._rest("toolCall", function, frozenset({"name", "arguments"}))
+        self._rest("toolCall", function, _FUNCTION_READ)
 
     def _open(self, index: int, identity: str, name: str) -> Block:
         self._leave()
@@ -174,6 +181,10 @@ class Content:
             if content is not None:
                 self._start(index, content, {})
                 self._leave()
+        text = text_of(message.get("content"))
+        if text:
+            self._call.text(text)
+            self._leave()
         for index, raw in enumerate(items_of(message.get("tool_calls", NULL))):
             self._tool(index, fields_of(raw) or {})
             self._call.end_tool(self._tools.pop(index), b"{}")
@@ -188,13 +199,13 @@ class Content:
 
     def _around(self, top: Members, read: str) -> None:
         """Members beside the one that was read: `logprobs`, and whatever is not known here."""
-        self._rest("event", top, frozenset({"type", "index", "delta"}))
+        self._rest("event", top, _EVENT_READ)
         delta = fields_of(top.get("delta", NULL)) or {}
-        self._rest("delta", delta, frozenset({"message"}))
-        self._rest("message", _message(top), frozenset({read, "role"}))
+        self._rest("delta", delta, _DELTA_READ)
+        self._rest("message", _message(top), {"role": b"", read: b'"' if read == "tool_plan" else _PARTS})
 
-    def _rest(self, level: str, members: Members, read: frozenset[str]) -> None:
-        rest = {name: raw for name, raw in members.items() if name not in read and present(raw)}
+    def _rest(self, level: str, members: Members, read: Mapping[str, bytes]) -> None:
+        rest = unread(members, read)
         if rest:
             self._call.beside("raw", {level: _object(rest)})
 

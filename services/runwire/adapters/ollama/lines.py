@@ -4,7 +4,7 @@ The end is the line with `"done": true`; a body without one was cut off. Nothing
 call (`done_reason` is `stop` then too), so a call that was made says so.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from runwire.adapters.base import MAX_EVENT, Framing
 from runwire.adapters.failures import cut_off, failure_in, rest_of
 from runwire.adapters.ollama.wire import COUNTS, NULL, Members, decode_line, usage_of
-from runwire.adapters.opaque import compact, fields_of, items_of, present, quote, text_of
+from runwire.adapters.opaque import compact, fields_of, items_of, present, quote, text_of, unread
 from runwire.adapters.wire import WireAdapter
 from runwire.adapters.writing.call import StopKind
 from runwire.adapters.writing.think import Think
@@ -20,11 +20,16 @@ from runwire_schemas.record import UsageRule
 
 # `load` and `unload` are answers to a request without a prompt. A word that is not here ends the call as `stop`.
 STOP: Final[dict[str, StopKind]] = {"stop": "stop", "length": "max_tokens", "load": "stop", "unload": "stop"}
-_READ: Final = frozenset({"model", "created_at", "message", "response", "thinking", "done", "done_reason"})
-_LISTS: Final = frozenset({"image", "images", "tool_calls", "logprobs"})
-_MESSAGE_READ: Final = frozenset({"role", "content", "thinking", "tool_calls", "images"})
-_CALL_READ: Final = frozenset({"id", "type", "function"})
-_FUNCTION_READ: Final = frozenset({"name", "arguments", "index"})
+# Members that are read, and what the JSON of their shapes begins with (`b""`: any).
+_READ: Final = {
+    **dict.fromkeys((*COUNTS, "model", "created_at", "done", "done_reason", "error", "logprobs"), b""),
+    **dict.fromkeys(("response", "thinking", "image"), b'"'),
+    **dict.fromkeys(("images", "tool_calls"), b"["),
+    "message": b"{",
+}
+_MESSAGE_READ: Final = {"role": b"", "content": b'"', "thinking": b'"', "tool_calls": b"[", "images": b"["}
+_CALL_READ: Final = {"id": b'"', "type": b"", "function": b"{"}
+_FUNCTION_READ: Final = {"name": b'"', "arguments": b"", "index": b""}
 # What images begin with in base64.
 _MEDIA_TYPES: Final = {"iVBOR": "image/png", "/9j/": "image/jpeg", "UklGR": "image/webp", "R0lGOD": "image/gif"}
 
@@ -79,9 +84,8 @@ class Ollama(WireAdapter):
         self._message(fields_of(top.get("message", NULL)) or {})
         self._words(text_of(top.get("thinking")), text_of(top.get("response")))
         self._parts(top)
-        for fact in top.keys() - _READ - _LISTS - COUNTS - {"error"}:
-            if present(top[fact]):
-                self._call.remember(fact, compact(top[fact]))
+        for fact, raw in unread(top, _READ).items():
+            self._call.remember(fact, compact(raw))
         failure = failure_in(top)
         if failure is not None:
             self._think.flush()
@@ -139,8 +143,8 @@ class Ollama(WireAdapter):
         self._rest("toolCall", call, _CALL_READ)
         self._rest("toolCall", function, _FUNCTION_READ)
 
-    def _rest(self, level: str, members: Members, read: Iterable[str]) -> None:
-        rest = {name: raw for name, raw in members.items() if name not in read and present(raw)}
+    def _rest(self, level: str, members: Members, read: Mapping[str, bytes]) -> None:
+        rest = unread(members, read)
         self._kept(level, compact(msgspec.json.encode(rest)) if rest else None)
 
     def _kept(self, name: str, value: bytes | None) -> None:
