@@ -164,6 +164,8 @@ def _members(data: bytes) -> dict[str, msgspec.Raw] | None:
 
 
 def _fits(sign: Sign, members: dict[str, msgspec.Raw]) -> bool:
+    if not members.keys().isdisjoint(sign.without):
+        return False
     return all(_begins(members, path, start.encode()) for path, start in sign.members.items())
 
 

@@ -10,9 +10,9 @@ RECORD: Final = "record"
 class Sign(NamedTuple):
     """One mark of a protocol: members, and how the compact JSON of each begins (`""`: any value but null).
 
-    A dot leads into a member. A mark that is not `sure` counts if no later event has a sure one. `but` says why this
-    provider, where others send the same. An SDK's event has its members in an order of its own, so `ordered` marks
-    say nothing there.
+    A dot leads into a member. None of `without` may be there. A mark that is not `sure` counts if no later event has a
+    sure one. `but` says why this provider, where others send the same. An SDK's event has its members in an order of
+    its own, so `ordered` marks say nothing there.
     """
 
     provider: str
@@ -20,6 +20,7 @@ class Sign(NamedTuple):
     sure: bool = True
     but: str = ""
     ordered: bool = False
+    without: tuple[str, ...] = ()
 
 
 def _typed(provider: str, *types: str, having: str = "", beginning: str = "") -> tuple[Sign, ...]:
@@ -84,6 +85,12 @@ SIGNS: Final[tuple[Sign, ...]] = (
     Sign("bedrock-converse", {"validationException": ""}),
     Sign("bedrock-invoke", {"modelTimeoutException": ""}),
     # Events that are all alike.
+    Sign(
+        "bedrock-invoke",
+        {"choices": "[", "usage": "{"},
+        but="Jamba on Bedrock counts in each chunk and says neither what it is nor when",
+        without=("model", "object", "created"),
+    ),
     Sign("openai-chat", {"choices": "["}),
     Sign("openai-chat", {"object": '"chat.completion'}),
     Sign("gemini", {"candidates": "["}),

@@ -22,6 +22,7 @@ def typed(*types: str, **more: Any) -> list[Json]:
 FIRST: dict[str, list[Json]] = {
     "openai-chat": [
         {"id": "", "choices": [], "prompt_filter_results": []},
+        *({"id": "x", "choices": [], "usage": {}, name: "x"} for name in ("model", "object", "created")),
         {"choices": [{"delta": {}}], "error": {"message": "m"}},
         {"object": "chat.completion.chunk", "id": "x"},
         {"error": {"message": "no such model", "type": "invalid_request_error", "code": None}},
@@ -89,6 +90,7 @@ FIRST: dict[str, list[Json]] = {
         {"inputTextTokenCount": 3, "results": [{"outputText": "a"}]},
         {"contentBlockDelta": {"delta": {"text": "a"}, "contentBlockIndex": 0}},
         {"modelTimeoutException": {"message": "m"}},
+        {"id": "x", "choices": [{"index": 0, "delta": {}}], "usage": {"prompt_tokens": 1}},
     ],
     "cohere-v2": [
         *typed("message-start", "message-end", "content-start", "content-delta", "content-end", "tool-plan-delta"),
