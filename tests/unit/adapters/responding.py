@@ -3,6 +3,7 @@
 from typing import Any
 
 from conformance.recorded import Seen
+from runwire.adapters import adapter
 from unit.adapters.saying import Json, accepted, sse
 
 USAGE = {
@@ -92,3 +93,8 @@ def responses(*events: Json | str) -> Seen:
 def answered(*events: Json | str) -> Seen:
     """The same for events between a beginning and a good end without any list of items."""
     return responses(created(), *events, ended())
+
+
+def so_far(*events: Json | str) -> Seen:
+    """What is known before the body is over."""
+    return Seen(adapter("openai-responses").feed(sse(*events, done=False)))

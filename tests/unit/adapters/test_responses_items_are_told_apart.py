@@ -202,3 +202,144 @@ def test_the_ids_of_all_items_are_facts_about_the_response() -> None:
         {"type": "message", "id": "msg-1", "phase": "final_answer"},
         {"type": "function_call", "id": "fc-1", "call_id": "call-a"},
     ]
+
+
+def test_deltas_may_begin_an_item_at_an_index_that_was_used() -> None:
+    seen = answered(
+        added(message(id="m")), text("one", item_id="m"), done(message("one", id="m")),
+        text("two", item_id="n"), done(message("two", id="n")),
+    )  # fmt: skip
+
+    assert (seen.text, seen.kinds) == ("onetwo", ["text", "text"])
+
+
+def test_two_open_items_may_have_one_id_and_two_indices() -> None:
+    seen = answered(
+        added(message(id="m"), 0), added(message(id="m"), 1), text("one", item_id="m"),
+        text("two", item_id="m", output_index=1), done(message("one", id="m"), 0), done(message("two", id="m"), 1),
+    )  # fmt: skip
+
+    assert seen.text == "onetwo"
+    assert seen.beside("raw") == []
+
+
+def test_text_with_neither_index_nor_id_belongs_to_the_message_that_is_open() -> None:
+    nowhere = {"item_id": None, "output_index": None}
+    seen = answered(
+        added(message(), None), text("one", **nowhere), done(message("one"), None), added(message(id="m"), None),
+        added(reasoning(), None), text("two", **nowhere), done(message("two", id="m"), None),
+    )  # fmt: skip
+
+    assert (seen.text, seen.kinds) == ("onetwo", ["text", "text"])
+
+
+def test_text_after_the_only_message_was_done_is_another_message() -> None:
+    nowhere = {"item_id": None, "output_index": None}
+    seen = answered(
+        added(message(), None), text("one", **nowhere), done(message("one"), None), text("two", **nowhere),
+        text_done("two", **nowhere),
+    )  # fmt: skip
+
+    assert (seen.text, seen.kinds) == ("onetwo", ["text", "text"])
+
+
+def test_a_part_of_an_answer_is_not_given_to_reasoning_that_is_over() -> None:
+    where = {"output_index": 0, "content_index": 0}
+    part = {"type": "output_text", "text": "Hello"}
+    seen = answered(
+        added(reasoning(id="")), thought("hm", item_id=""), done(reasoning(content=("hm",), id="")),
+        event("content_part.added", part={**part, "text": ""}, **where), event("content_part.done", part=part, **where),
+    )  # fmt: skip
+
+    assert (seen.reasoning, seen.text) == ("hm", "Hello")
+
+
+def test_an_item_that_is_announced_again_when_it_is_over_is_not_another() -> None:
+    seen = answered(added(function()), done(function("{}")), added(function()))
+
+    assert seen.tools == [("call-a", "f", "{}")]
+
+
+def test_an_index_without_ids_is_used_again_when_its_item_is_over() -> None:
+    one, two = function("{}", id="", call_id="a"), function("{}", id="", call_id="b")
+    seen = answered(added(one), done(one), added(two), done(two))
+
+    assert [tool.id for tool in seen.tools] == ["a", "b"]
+
+
+def test_an_item_that_ends_twice_under_two_ids_is_one() -> None:
+    seen = answered(added(message()), text("Hello"), done(message("Hello", id="x")), done(message("Hello", id="y")))
+
+    assert seen.text == "Hello"
+
+
+def test_deltas_of_one_type_and_an_item_of_another_are_two() -> None:
+    call = {"type": "mcp_call", "id": "it-1", "name": "t", "arguments": "{}"}
+    seen = answered(arguments('{"a":1}', item_id=None), done(call))
+
+    assert [(tool.name, tool.arguments) for tool in seen.tools] == [("t", "{}")]
+    assert [raw["delta"] for raw in seen.beside("raw")] == ['{"a":1}']
+
+
+def test_the_closing_event_may_contradict_an_item_of_another_place() -> None:
+    whole = message("Hello")
+    seen = responses(created(), added(message()), text("Hello"), done(whole), ended(reasoning(), message("Goodbye")))
+
+    assert seen.text == "Hello"
+    assert [raw["item"]["content"][0]["text"] for raw in seen.beside("raw")] == ["Goodbye"]
+
+
+def test_the_closing_event_may_contradict_an_item_under_another_id() -> None:
+    seen = responses(created(), done(message("Hello")), ended(message("Goodbye", id="x")))
+
+    assert seen.text == "Hello"
+    assert [raw["item"]["content"][0]["text"] for raw in seen.beside("raw")] == ["Goodbye"]
+
+
+def test_an_item_of_another_type_at_the_same_place_is_another() -> None:
+    search = {"type": "web_search_call", "id": "x", "action": {"query": "q"}}
+    seen = responses(created(), done(function("{}")), ended(search))
+
+    assert [tool.name for tool in seen.tools] == ["f", "web_search"]
+
+
+def test_two_items_of_the_closing_event_may_have_one_id() -> None:
+    seen = responses(created(), done(message("one")), ended(message("one"), message("two")))
+
+    assert (seen.text, seen.kinds) == ("onetwo", ["text", "text"])
+
+
+def test_what_is_no_item_is_kept() -> None:
+    seen = responses(created(), ended() | {"response": {**ended()["response"], "output": ["strange"]}})
+
+    assert [raw["item"] for raw in seen.beside("raw")] == ["strange"]
+
+
+def test_an_item_without_a_type_is_a_message_if_it_has_content() -> None:
+    item = message("Hello")
+    del item["type"]
+
+    assert answered(done(item)).text == "Hello"
+
+
+def test_calls_under_ids_that_change_are_found_again_by_what_they_are() -> None:
+    one, two = function("{}", id="1", call_id="a"), function('{"x":1}', id="2", call_id="b")
+    search = {"type": "web_search_call", "id": "3", "call_id": "", "name": "web_search", "arguments": '{"q":1}'}
+    other = {**search, "arguments": '{"q":2}'}
+    seen = responses(
+        created(), done(one, 0), done(two, 1), done(search, 2), done({**other, "id": "4"}, 3),
+        ended({**other, "id": "7"}, {**search, "id": "8"}, {**two, "id": "5"}, {**one, "id": "6"}),
+    )  # fmt: skip
+
+    assert len(seen.tools) == 4
+    assert seen.beside("raw") == []
+
+
+def test_long_ids_of_many_items_are_kept_beside() -> None:
+    items = [message("x", id=f"{number}{'i' * 400}") for number in range(800)]
+    seen = responses(created(), *(done(item, number) for number, item in enumerate(items)), ended())
+
+    listed = seen.beside("response-metadata")[-1]["providerMetadata"]["openai-responses"]["output"]
+    kept = [raw["item"] for raw in seen.beside("raw")]
+    assert {item["id"] for item in [*listed, *kept]} == {item["id"] for item in items}
+    assert 0 < len(kept) < 400

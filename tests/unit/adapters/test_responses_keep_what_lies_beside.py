@@ -4,7 +4,19 @@ from typing import Any
 
 import pytest
 
-from unit.adapters.responding import added, answered, created, done, ended, event, message, responses, text, text_done
+from unit.adapters.responding import (
+    added,
+    answered,
+    created,
+    done,
+    ended,
+    event,
+    message,
+    responses,
+    so_far,
+    text,
+    text_done,
+)
 from unit.adapters.saying import Json
 
 WEB = {"type": "url_citation", "url": "https://example.org/", "title": "Example", "start_index": 0, "end_index": 5}
@@ -110,6 +122,9 @@ def test_a_phase_comes_before_its_text() -> None:
     )
 
     assert [raw["item"] for raw in seen.beside("raw")] == [{"type": "message", "id": "msg-1", "phase": "commentary"}]
+    first = so_far(created(), added(message(phase="commentary")), text("H"), done(message("H", phase="final_answer")))
+    assert [raw["item"]["phase"] for raw in first.beside("raw")] == ["commentary", "final_answer"]
+    assert so_far(created(), done(message("H", phase="commentary"))).beside("raw") == first.beside("raw")[:1]
 
 
 def test_unknown_parts_are_kept_once() -> None:
@@ -203,3 +218,50 @@ def test_who_answered_and_when_is_said_first() -> None:
 
 def test_a_stream_without_a_beginning_is_named_by_its_end() -> None:
     assert responses(text("Hello"), ended()).beside("response-metadata")[0]["id"] == "resp-1"
+
+
+def test_a_refusal_is_said_to_be_one_however_it_comes() -> None:
+    part = {"type": "refusal", "refusal": "No."}
+    where = {"item_id": "msg-1", "output_index": 0, "content_index": 0}
+    by_delta = answered(event("refusal.delta", delta="No.", **where))
+    by_text = answered(event("refusal.done", refusal="No.", **where))
+    by_part = answered(event("content_part.done", part=part, **where))
+    by_item = answered(done(message(part)))
+
+    for seen in (by_delta, by_text, by_part, by_item):
+        assert (seen.text, [raw["part"] for raw in seen.beside("raw")]) == ("No.", [{"type": "refusal"}])
+
+
+def test_each_message_that_refuses_is_said_to() -> None:
+    part = {"type": "refusal", "refusal": "No."}
+
+    assert len(answered(done(message(part)), done(message(part, id="m"), 1)).beside("raw")) == 2
+
+
+def test_what_a_part_holds_is_kept_though_its_item_never_ends() -> None:
+    part = {"type": "output_text", "text": "Hello", "annotations": [WEB], "logprobs": [{"token": "Hello"}]}
+    where = {"item_id": "msg-1", "output_index": 0, "content_index": 0}
+    seen = responses(created(), event("content_part.done", part=part, **where))
+
+    assert len(seen.beside("source")) == 1
+    assert [raw["logprobs"] for raw in seen.beside("raw")] == [[{"token": "Hello"}]]
+
+
+def test_an_unknown_part_may_be_announced() -> None:
+    where = {"item_id": "msg-1", "output_index": 0, "content_index": 0}
+
+    assert answered(event("content_part.added", part={"type": "output_audio"}, **where)).finish == "stop"
+    assert answered(event("content_part.added", part=3, **where)).finish == "stop"
+
+
+def test_an_unusual_state_of_a_message_is_kept() -> None:
+    assert [raw["item"]["status"] for raw in answered(done(message("Hello", status="blocked"))).beside("raw")] == [
+        "blocked"
+    ]
+
+
+def test_a_message_without_an_id_keeps_its_phase() -> None:
+    item = message("Hello", phase="commentary")
+    del item["id"]
+
+    assert [raw["item"] for raw in answered(done(item)).beside("raw")] == [{"type": "message", "phase": "commentary"}]

@@ -2,8 +2,9 @@
 
 import pytest
 
+from runwire.adapters import adapter
 from unit.adapters.responding import added, answered, created, done, ended, event, message, reasoning, responses, text
-from unit.adapters.saying import Json
+from unit.adapters.saying import Json, sse
 
 
 def summary(delta: str, index: int = 0) -> Json:
@@ -146,3 +147,70 @@ def test_whatever_else_reasoning_says_is_kept_beside() -> None:
     seen = answered(done(reasoning(format="harmony")))
 
     assert [raw["item"] for raw in seen.beside("raw")] == [{"type": "reasoning", "id": "rs-1", "format": "harmony"}]
+
+
+def test_reasoning_may_come_with_its_announcement() -> None:
+    by_part = answered(added(reasoning()), summary_part("added", "hm"))
+    by_item = answered(added(reasoning(summary=("hm",), content=("well",))))
+    cut_off = responses(created(), added(reasoning(content=("hm",))))
+
+    assert [seen.reasoning for seen in (by_part, by_item, cut_off)] == ["hm", "hmwell", "hm"]
+
+
+def test_reasoning_that_came_with_its_announcement_is_not_lost_by_an_empty_item() -> None:
+    assert answered(added(reasoning(content=("hm",))), done(reasoning())).reasoning == "hm"
+
+
+def test_deltas_in_both_places_are_both_reasoning_though_they_are_equal() -> None:
+    seen = answered(
+        added(reasoning()), thought("same"), summary("sa"), done(reasoning(summary=("same",), content=("same",)))
+    )
+
+    assert seen.reasoning == "samesame"
+
+
+def test_a_part_says_by_its_type_that_it_is_a_summary() -> None:
+    where = {"item_id": "rs-1", "output_index": 0, "content_index": 0}
+    part = {"type": "summary_text", "text": "hm"}
+    seen = answered(event("content_part.done", part=part, **where), done(reasoning(summary=("hm",), content=("well",))))
+
+    assert seen.reasoning == "hmwell"
+
+
+def test_parts_of_reasoning_may_be_strings() -> None:
+    assert answered(done({**reasoning(), "content": ["hm", {"text": ", well"}]})).reasoning == "hm, well"
+
+
+def test_whatever_else_a_part_of_reasoning_says_is_kept() -> None:
+    part = {"type": "summary_text", "text": "hm", "tone": "calm"}
+    where = {"item_id": "rs-1", "output_index": 0, "summary_index": 0}
+
+    assert [
+        raw["part"] for raw in answered(event("reasoning_summary_part.done", part=part, **where)).beside("raw")
+    ] == [{"tone": "calm"}]
+
+
+def test_reasoning_that_is_whole_is_closed_at_once() -> None:
+    wire = adapter("openai-responses")
+    wire.feed(sse(created(), added(reasoning()), thought("hm"), done=False))
+
+    [(_, chunk)] = wire.feed(sse(done(reasoning(content=("hm",))), done=False))
+
+    assert b'"block-end"' in chunk
+
+
+def test_one_text_that_contradicts_does_not_hide_the_other() -> None:
+    seen = answered(added(reasoning()), thought("one"), done(reasoning(summary=("short",), content=("other",))))
+
+    assert seen.reasoning == "oneshort"
+    assert len(seen.beside("raw")) == 1
+
+
+def test_done_events_of_reasoning_say_what_was_left_out() -> None:
+    where = {"item_id": "rs-1", "output_index": 0}
+    seen = answered(
+        thought("h"), event("reasoning_text.done", text="hm", content_index=0, **where),
+        summary("w"), event("reasoning_summary_text.done", text="well", summary_index=0, **where),
+    )  # fmt: skip
+
+    assert seen.reasoning == "hmwell"

@@ -198,3 +198,66 @@ def test_many_open_calls_are_closed_before_there_are_too_many() -> None:
     assert len(seen.tools) == 300
     assert seen.finish == "tool_calls"
     assert [raw["delta"] for raw in seen.beside("raw")] == ["{}"]
+
+
+def test_only_a_generated_image_is_one() -> None:
+    assert "image" not in answered(done(call("strange_call", result=PNG))).kinds
+
+
+def test_what_a_call_of_the_clients_seems_to_give_is_no_result() -> None:
+    seen = answered(done(function("{}", output="x")))
+
+    assert seen.results == []
+    assert [raw["item"] for raw in seen.beside("raw")] == [{"output": "x"}]
+
+
+def test_a_fingerprint_that_is_made_anew_is_kept_once() -> None:
+    item = call("program", call_id="p", code="x", fingerprint="1")
+    seen = responses(created(), added({**item, "fingerprint": "0"}), done(item), ended({**item, "fingerprint": "2"}))
+
+    assert [raw["item"] for raw in seen.beside("raw")] == [{"fingerprint": "1"}]
+
+
+def test_an_answer_without_a_call_id_is_not_that_of_a_call_with_one() -> None:
+    search = call("tool_search_call", arguments={}, execution="server", call_id="c")
+    out = {"type": "tool_search_output", "id": "o", "call_id": None, "tools": [{"name": "a"}]}
+
+    assert answered(done(search), done(out, 1)).results == []
+
+
+def test_an_answer_may_change_and_its_last_form_is_kept() -> None:
+    out = {"type": "shell_call_output", "id": "o", "call_id": "sh", "output": [{"stdout": "x"}]}
+    seen = responses(created(), done(out), ended({**out, "output": [{"stdout": "y"}]}))
+
+    assert results(seen) == [("sh", [{"stdout": "x"}], None)]
+    assert [raw["item"]["output"] for raw in seen.beside("raw")] == [[{"stdout": "y"}]]
+
+
+def test_many_pieces_of_an_answer_do_not_wait() -> None:
+    pieces = [
+        event("shell_call_output_content.delta", delta={"stdout": "x" * 40_000}, item_id="o", output_index=0)
+        for _ in range(3)
+    ]
+    kept = [raw for raw in responses(created(), *pieces).beside("raw") if "outputDeltas" in raw]
+
+    assert sum(len(raw["outputDeltas"]) for raw in kept) == 3
+    assert len(kept) == 2
+
+
+def test_an_answer_that_was_announced_only_is_one_if_the_response_ends_well() -> None:
+    out = {"type": "program_output", "id": "o", "call_id": "p", "result": "x"}
+
+    assert results(answered(added(out))) == [("p", "x", None)]
+    assert [raw["item"]["result"] for raw in responses(created(), added(out)).beside("raw")] == ["x"]
+
+
+def test_what_else_an_answer_says_is_kept() -> None:
+    out: Json = {"type": "shell_call_output", "id": "o", "call_id": "sh", "output": [], "max_output_length": 5}
+    seen = answered(done(out))
+
+    assert results(seen) == [("sh", [], None)]
+    assert [raw["item"] for raw in seen.beside("raw")] == [{"max_output_length": 5}]
+
+
+def test_a_call_that_its_program_calls_directly_says_nothing_of_it() -> None:
+    assert answered(done(function("{}", caller={"type": "direct"}))).beside("raw") == []

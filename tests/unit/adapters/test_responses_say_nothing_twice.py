@@ -1,9 +1,15 @@
 """Responses says everything several times: what was said is not said again, and what is missing is."""
 
 import json
+import tracemalloc
 
 import pytest
 
+from runwire.adapters import adapter
+from runwire.adapters.openai_responses.said import Said
+from runwire.adapters.openai_responses.stage import Stage
+from runwire.adapters.openai_responses.texts import Texts
+from runwire.adapters.writing.call import Call
 from unit.adapters.responding import (
     added,
     answered,
@@ -14,10 +20,11 @@ from unit.adapters.responding import (
     message,
     reasoning,
     responses,
+    so_far,
     text,
     text_done,
 )
-from unit.adapters.saying import Json
+from unit.adapters.saying import Json, run, sse
 
 
 def part_done(whole: str, index: int = 0, **more: str) -> Json:
@@ -177,12 +184,22 @@ def test_text_that_comes_with_its_part_may_be_repeated_by_deltas_or_not() -> Non
     assert [seen.text for seen in (repeated, gone_on, alone, in_the_item)] == ["Hello"] * 4
 
 
-def test_long_text_that_comes_with_its_part_does_not_wait() -> None:
-    long = "x" * 70_000
-    seen = responses(created(), added(message()), part_added(said=long))
+def test_text_that_comes_with_its_part_and_with_what_ends_it_is_said_once() -> None:
+    first = [added(message()), part_added(said="Hello")]
+    by_text, by_part, by_item = (
+        answered(*first, last) for last in (text_done("Hello"), part_done("Hello"), done(message("Hello")))
+    )
+    whole = answered(added(message("Hello")), done(message("Hello")))
+    emptied = answered(added(message("Hello")), done(message()))
 
-    assert seen.text == long
-    assert seen.finish == "aborted"
+    assert [seen.text for seen in (by_text, by_part, by_item, whole, emptied)] == ["Hello"] * 5
+
+
+def test_long_text_that_comes_with_its_part_does_not_wait() -> None:
+    long, short = "x" * 70_000, "x" * 60_000
+
+    assert so_far(created(), added(message()), part_added(said=long)).text == long
+    assert so_far(created(), added(message()), part_added(said=short)).text == ""
 
 
 def test_a_surrogate_pair_cut_between_deltas_is_not_missing_at_the_end() -> None:
@@ -227,3 +244,112 @@ def test_an_event_said_twice_is_one_event() -> None:
 
     assert seen.text == "Hello"
     assert seen.kinds == ["text"]
+
+
+def test_a_part_announced_twice_is_one_part() -> None:
+    twice = answered(added(message()), part_added(), text("Hel"), part_added(), text("lo"), text_done("Hello"))
+    with_text = answered(added(message()), part_added(said="Hel"), text("Hel"), part_added(said="Hel"), text("lo"))
+
+    assert (twice.text, twice.kinds) == ("Hello", ["text"])
+    assert (with_text.text, with_text.kinds) == ("Hello", ["text"])
+
+
+def test_parts_that_interleave_are_told_apart_by_their_index() -> None:
+    seen = answered(
+        added(message()),
+        part_added(0),
+        part_added(1),
+        text("a", content_index=0),
+        text("1", content_index=1),
+        text("b", content_index=0),
+        text_done("abc", content_index=0),
+        text_done("12", content_index=1),
+        done(message("abc", "12")),
+    )
+
+    assert seen.text == "a1bc2"
+    assert seen.beside("raw") == []
+
+
+def test_a_part_begins_where_the_last_one_was_done() -> None:
+    """No event announces it."""
+    seen = answered(added(message()), text("one"), text_done("one"), text("two", content_index=1))
+    alone = answered(added(message()), text("one"), text_done("one"), text_done("two", content_index=1))
+
+    assert (seen.text, seen.kinds) == ("onetwo", ["text", "text"])
+    assert (alone.text, alone.kinds) == ("onetwo", ["text", "text"])
+
+
+def test_a_second_part_without_deltas_is_said_though_it_equals_the_first() -> None:
+    seen = answered(
+        added(message()), part_added(0), text("one"), text_done("one"), part_added(1), text_done("one", content_index=1)
+    )
+
+    assert seen.text == "oneone"
+
+
+def test_a_part_that_was_announced_and_never_said_gets_the_items_text() -> None:
+    seen = answered(added(message()), part_added(0), done(message("one")), text_done("one"), part_done("one"))
+
+    assert seen.text == "one"
+
+
+def test_only_the_finished_item_contradicts_the_deltas() -> None:
+    seen = answered(added(message()), text("Hello"), done(message("Goodbye")))
+
+    assert [raw["item"]["content"][0]["text"] for raw in seen.beside("raw")] == ["Goodbye"]
+
+
+@pytest.mark.parametrize("last", [text_done("Hello"), part_done("Hello"), done(message("Hello"))])
+def test_a_text_that_is_whole_is_closed_at_once(last: Json) -> None:
+    wire = adapter("openai-responses")
+    wire.feed(sse(created(), added(message()), text("Hello"), done=False))
+
+    [(_, chunk)] = wire.feed(sse(last, done=False))
+
+    assert b'"block-end"' in chunk
+
+
+def test_nothing_is_said_that_is_empty() -> None:
+    body = sse(
+        created(),
+        added(message()),
+        part_added(),
+        text("Hi"),
+        text_done("Hi"),
+        done(message("Hi")),
+        ended(message("Hi")),
+    )
+
+    deltas = [chunk for _, chunk in run(adapter("openai-responses"), body) if b"text-delta" in chunk]
+
+    assert len(deltas) == 1
+
+
+def test_a_text_is_not_remembered_by_keeping_it() -> None:
+    said = Said()
+    tracemalloc.start()
+    for _ in range(200):
+        said.add("x" * 20_000)
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    assert said.rest("x" * 4_000_000 + "y") == "y"
+    assert used < 1_000_000
+
+
+def test_parts_beyond_a_number_share_the_last() -> None:
+    texts = Texts(Stage(Call("openai-responses")), "text")
+    for index in range(400):
+        texts.announce(index, "")
+        texts.delta(index, "x")
+
+    assert len(texts.all) == 256
+    assert texts.said("x" * 400)
+
+
+def test_prose_that_alternates_more_often_than_there_are_blocks_goes_on() -> None:
+    thoughts = [event("reasoning_text.delta", delta="r", item_id="rs-1", output_index=1)] * 600
+    seen = answered(*(one for thought in thoughts for one in (thought, text("t"))))
+
+    assert (seen.text, seen.reasoning, seen.finish) == ("t" * 600, "r" * 600, "stop")

@@ -178,6 +178,15 @@ def test_a_surrogate_pair_cut_in_the_input_is_joined() -> None:
     assert seen.beside("raw") == []
 
 
+def test_a_patch_that_is_escaped_is_json_whatever_it_holds() -> None:
+    text = "".join(map(chr, range(0x20))) + '"\\/é😀'
+    item = {"type": "custom_tool_call", "id": "it-1", "call_id": "c", "name": "say", "input": ""}
+    seen = answered(added(item), *deltas("custom_tool_call_input", text[:10], text[10:]), done({**item, "input": text}))
+
+    assert json.loads(seen.tools[0].arguments) == {"input": text}
+    assert seen.beside("raw") == []
+
+
 def test_a_patch_is_an_argument_that_comes_in_pieces() -> None:
     operation = {"type": "create_file", "path": "a.md", "diff": ""}
     item = call("apply_patch_call", call_id="c", operation=operation)

@@ -29,8 +29,8 @@ class Item(ABC):
 
     def delta(self, stream: Stream, index: int, text: str) -> Part | None:
         """More of a text. Returns its part if the next delta of the same text may be written to it directly."""
-        del index
-        self.stage.call.beside("raw", {"delta": quote(text), "kind": quote(stream.kind)})
+        about = {"index": b"%d" % index, "kind": quote(stream.kind)}
+        self.stage.call.beside("raw", {"delta": quote(text), **about})
         return None
 
     def text_done(self, stream: Stream, index: int, text: str) -> bool:

@@ -54,8 +54,9 @@ class Items:
         family, kind, identity = _who(members)
         item = self._find(family, index, identity)
         if item is not None and item.begun:
-            if item.id == identity and item.kind == kind and not item.done:
-                return  # once more
+            again = (item.kind, item.id, item.index) == (kind, identity, index)
+            if again and (identity or not item.done):
+                return  # the same event once more
             item = None
         item = item or self._make(family, kind, identity, index)
         item.begun = True
@@ -65,7 +66,8 @@ class Items:
         """`output_item.done`."""
         family, kind, identity = _who(members)
         item = self._find(family, index, identity)
-        if item is not None and ((item.done and item.id != identity) or item.kind != kind) and not item.agrees(members):
+        doubtful = item is not None and (item.kind != kind or (item.done and item.id != identity))
+        if item is not None and doubtful and not item.agrees(members):
             item = None
         self._whole(item or self._make(family, kind, identity, index), members)
 
@@ -128,15 +130,16 @@ class Items:
         return item
 
     def _match(self, family: Family, kind: str, identity: str, place: int, members: Members) -> Item | None:
-        """Which item that of the final list is: by its id, by its place and content, by its content, by its place."""
+        """Which item that of the final list is: by its id, by its content, by its place."""
         named = self._named.get((family, identity)) if identity else None
-        if named is not None and not named.matched and named.kind == kind:
+        if named is not None and not named.matched:
             return named
-        here = self._at.get((family, place))
         free = [item for item in self._all if isinstance(item, _MAKE[family]) and not item.matched]
-        tried = ([here] if here is not None and here in free else []) + free[:_COMPARED]
-        found = next((item for item in tried if item.agrees(members)), None)
-        return found or (here if here is not None and here in free and here.kind == kind else None)
+        found = next((item for item in free[:_COMPARED] if item.agrees(members)), None)
+        here = self._at.get((family, place))
+        if found is None and here is not None and here in free and here.kind == kind:
+            return here
+        return found
 
 
 def _who(members: Members) -> tuple[Family, str, str]:

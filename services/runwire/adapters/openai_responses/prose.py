@@ -41,15 +41,12 @@ class Message(Item):
             self._texts[kind].announce(index, _said(part))
 
     def delta(self, stream: Stream, index: int, text: str) -> Part | None:
-        texts = self._texts.get(stream.kind)
-        if texts is None:
-            return super().delta(stream, index, text)
         self._refuses(stream.kind)
-        return texts.delta(index, text)
+        return self._texts[stream.kind].delta(index, text)
 
     def text_done(self, stream: Stream, index: int, text: str) -> bool:
-        texts = self._texts.get(stream.kind)
-        return texts is not None and texts.done(index, text)
+        self._refuses(stream.kind)
+        return self._texts[stream.kind].done(index, text)
 
     def logprobs(self, raw: list[msgspec.Raw], *, repeated: bool) -> None:
         """Log probabilities of a delta; `repeated`: of a text that may have had them in its deltas."""
@@ -61,26 +58,26 @@ class Message(Item):
         """`content_part.done`. False if the deltas said something else."""
         self._beside(part)
         kind = _kind(part)
+        self._refuses(kind)
         return kind not in self._texts or self._texts[kind].done(index, _said(part))
 
     def agrees(self, members: Members) -> bool:
         parts = list(_parts(members))
-        return all(texts.whole(_of(parts, kind), write=False) for kind, texts in self._texts.items())
+        return all(texts.agrees(_of(parts, kind)) for kind, texts in self._texts.items())
 
     def whole(self, members: Members) -> None:
         self._about(members)
         parts = list(_parts(members))
         for _, part in parts:
             self._beside(part)
-        agreed = self.agrees(members)
         for kind, texts in self._texts.items():
             said = _of(parts, kind)
-            if said and agreed:
+            if not texts.agrees(said):
+                self.stage.once("item", object_of(members), _key(said))
+            elif said:
                 self._refuses(kind)
                 texts.whole(said)
             texts.close()
-        if not agreed:
-            self.stage.once("item", object_of(members), _key(parts))
 
     def close(self, *, ended: bool) -> None:
         del ended
@@ -89,7 +86,7 @@ class Message(Item):
 
     def _refuses(self, kind: str) -> None:
         """A refusal is text; that it is one is said beside it, once."""
-        if kind == "refusal" and self._texts[kind].empty:
+        if kind == "refusal":
             self.stage.once("part", b'{"type":"refusal"}', self.id.encode(errors="replace"))
 
     def _beside(self, part: Members) -> None:
@@ -138,11 +135,10 @@ class Reasoning(Item):
         self._texts[kind].announce(index, text)
 
     def delta(self, stream: Stream, index: int, text: str) -> Part | None:
-        # A server may call the text of reasoning an answer's; the item says what it is.
-        return self._texts[stream.kind if stream.kind in self._texts else "content"].delta(index, text)
+        return self._texts[stream.kind].delta(index, text)
 
     def text_done(self, stream: Stream, index: int, text: str) -> bool:
-        return self._done(stream.kind if stream.kind in self._texts else "content", index, text)
+        return self._done(stream.kind, index, text)
 
     def part_done(self, kind: str, index: int, part: Members) -> bool:
         """`reasoning_summary_part.done` and its like. False if the deltas said something else."""
@@ -152,22 +148,18 @@ class Reasoning(Item):
 
     def agrees(self, members: Members) -> bool:
         return all(
-            texts.whole(_thoughts(members, kind), write=False) or self._twice(kind, _thoughts(members, kind))
+            self._twice(kind, _thoughts(members, kind)) or texts.agrees(_thoughts(members, kind))
             for kind, texts in self._texts.items()
         )
 
     def whole(self, members: Members) -> None:
-        agreed = self.agrees(members)
         for kind, texts in self._texts.items():
             said = _thoughts(members, kind)
-            if said and agreed and not self._twice(kind, said):
+            if not texts.agrees(said):
+                self.stage.once("item", object_of(members), _key(said))
+            elif not self._twice(kind, said):
                 texts.whole(said)
             texts.close()
-        if not agreed:
-            key = "\0".join(text for kind in self._texts for _, text in _thoughts(members, kind)).encode(
-                errors="replace"
-            )
-            self.stage.once("item", object_of(members), key)
         self._encrypted = text_of(members.get("encrypted_content")) or self._encrypted
         self._hide()
         if rest := rest_of(members, _REASONING_READ):
@@ -186,7 +178,7 @@ class Reasoning(Item):
         """The text was said as that of the other kind already: some servers fill both."""
         other = self._texts["content" if kind == "summary" else "summary"]
         text = "".join(text for _, text in texts)
-        return bool(text) and self._texts[kind].empty and not other.empty and other.said(text)
+        return self._texts[kind].empty and other.said(text)
 
     def _hide(self) -> None:
         if self._encrypted and not self._hidden:
@@ -224,8 +216,9 @@ def _of(parts: list[tuple[int, Members]], kind: str) -> list[tuple[int, str]]:
     return [(index, _said(part)) for index, part in parts if _kind(part) == kind]
 
 
-def _key(parts: list[tuple[int, Members]]) -> bytes:
-    return "\0".join(_said(part) for _, part in parts).encode(errors="replace")
+def _key(texts: list[tuple[int, str]]) -> bytes:
+    """What makes a contradiction the same one, whichever event has it."""
+    return "\0".join(text for _, text in texts).encode(errors="replace")
 
 
 def _thoughts(members: Members, name: str) -> list[tuple[int, str]]:

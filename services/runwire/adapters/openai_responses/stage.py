@@ -1,6 +1,7 @@
 """What all items of one response write to: its call, and what lies beside the blocks."""
 
 import re
+from collections import deque
 from typing import Final, Protocol
 from zlib import crc32
 
@@ -15,7 +16,7 @@ from runwire.adapters.writing.writer import MANY_BLOCKS, MAX_BLOCK
 
 # What was passed on is remembered by so many CRC-32s, so that events which repeat it do not repeat it here.
 _REMEMBERED: Final = 4096
-# So many calls are open at once at most: their arguments may interleave. The call itself allows 200.
+# A call may be open while so many others begin: their arguments may interleave. The call itself allows 200.
 _OPEN: Final = 128
 # Ids of all items of a response, for its metadata. A thousand items with ids of usual length need less.
 _LISTED: Final = 256 * 1024
@@ -47,7 +48,7 @@ class Stage:
         self._size = 0
         self.calls: dict[str, str] = {}  # by the ids that results name, the ids that the calls have here
         self._unanswered: dict[str, list[str]] = {}  # of calls that no result can name, by their type
-        self._open: list[Closes] = []
+        self._open: deque[Closes] = deque()
 
     # Prose ----------------------------------------------------------------------------------------------------------
 
@@ -105,7 +106,7 @@ class Stage:
         if len(self._seen) < _REMEMBERED:
             self._seen.add(mark)
         members = fields_of(said) or {}
-        if any(name.endswith("_citation") and fields_of(raw) is not None for name, raw in members.items()):
+        if any(name.endswith("_citation") for name in members):
             self._sources.found(annotation)  # as OpenAI Chat nests it
         else:
             self._sources.cited(annotation)
@@ -124,19 +125,12 @@ class Stage:
 
     def opened(self, item: "Closes", kind: str, identity: str, call_id: str, item_id: str) -> None:
         """A call has begun. All of these are bounded as items are."""
-        for known in (call_id, item_id):
-            if known:
-                self.calls[known] = identity
+        self.calls[call_id or item_id] = identity
         if not call_id:
             self._unanswered.setdefault(kind, []).append(identity)
         self._open.append(item)
         if len(self._open) > _OPEN:
-            self._open[0].close(ended=True)
-
-    def closed(self, item: "Closes") -> None:
-        """A call is whole."""
-        if item in self._open:
-            self._open.remove(item)
+            self._open.popleft().close(ended=True)
 
     def qualified(self, identity: str) -> str:
         """An id that is unique in a run: one that is only a number gets the response's id before it."""
@@ -148,13 +142,9 @@ class Stage:
         """The id here of the call that a result names."""
         return self.calls.get(call_id) or self.qualified(call_id)
 
-    def unanswered(self, kind: str, identity: str = "") -> str:
-        """The first call of this type that has no result yet, or this one; it has one now. "" if there is none."""
-        waiting = self._unanswered.get(kind, [])
-        if identity:
-            if identity in waiting:
-                waiting.remove(identity)
-            return identity
+    def unanswered(self, kind: str) -> str:
+        """The first call of this type that has no result and that none can name; now it has one. "": there is none."""
+        waiting = self._unanswered.get(kind)
         return waiting.pop(0) if waiting else ""
 
 

@@ -34,9 +34,9 @@ class Texts:
 
     def delta(self, index: int, text: str) -> Part | None:
         """More of a part. Returns it, so that the next delta finds it faster; None if it has to be looked up again."""
-        part = self._part(index)
         if not text:
             return None
+        part = self._part(index)
         if part.promise:
             promise, part.promise = part.promise, ""
             if not promise.startswith(text):
@@ -46,10 +46,8 @@ class Texts:
 
     def announce(self, index: int, text: str) -> None:
         """A part begins, perhaps with text in it."""
-        if index not in self._by_index:
-            self._begin(index)
-        part = self._by_index.get(index) or self._part(index)
-        if text and part.said.empty:
+        part = self._by_index.get(index) or self._begin(index)
+        if part.said.empty:
             part.promise = text
             if len(text) > _PROMISED:
                 self._keep(part)
@@ -57,41 +55,36 @@ class Texts:
     def done(self, index: int, text: str) -> bool:
         """A part is whole: writes what its deltas left out. False if they said something else."""
         last = self.all[-1] if self.all else None
-        part = self._by_index.get(index)
-        if part is None and last is not None and last.done and last.said.rest(text) == "":
+        if index not in self._by_index and last is not None and last.done and last.said.rest(text) == "":
             return True  # once more, under another index
-        part = part or self._part(index)
+        part = self._part(index)
         added = part.said.rest(text)
         if added is None:
             return False
-        part.promise = ""
-        self._add(part, added)
-        part.done = True
+        self._write(part, added)
         self._end(part)
         return True
 
-    def whole(self, texts: list[tuple[int, str]], *, write: bool = True) -> bool:
-        """All parts as the finished item has them, with their positions. False if the deltas said something else.
+    def agrees(self, texts: list[tuple[int, str]]) -> bool:
+        """All parts as the finished item has them, with their places, may follow what the deltas said.
 
-        `write` False: only asks. An item without any text says nothing about them.
+        An item without any text says nothing about them.
         """
-        if not any(text for _, text in texts):
-            return True
-        added = self._after(units("".join(text for _, text in texts)))
-        if added is not None:
-            if write:
-                self._continue(texts, added)
-            return True
         places = dict(texts)
-        if any(
-            not part.said.empty and part.said.rest(places.get(index, "")) is None
-            for index, part in self._by_index.items()
-        ):
-            return False
-        if write:
+        return (
+            not any(places.values())
+            or self._after(_joined(texts)) is not None
+            or all(part.said.rest(places.get(index, "")) is not None for index, part in self._by_index.items())
+        )
+
+    def whole(self, texts: list[tuple[int, str]]) -> None:
+        """Writes what the deltas left out of the parts of the finished item, which agree with them."""
+        added = self._after(_joined(texts))
+        if added is not None:
+            self._continue(texts, added)
+        else:
             for index, text in texts:
                 self.done(index, text)
-        return True
 
     def close(self) -> None:
         """Nothing more comes: what was only promised is all there is."""
@@ -101,34 +94,30 @@ class Texts:
 
     def _part(self, index: int) -> Part:
         part = self._by_index.get(index)
-        if part is not None:
-            return part
-        last = self.all[-1] if self.all else None
-        if last is None or (last.done and len(self.all) < _PARTS):
-            return self._begin(index)
-        if len(self._by_index) < _PARTS:
-            self._by_index[index] = last
-        return last
+        if part is None and self.all and not self.all[-1].done:
+            return self.all[-1]
+        return part or self._begin(index)
 
     def _begin(self, index: int) -> Part:
         if len(self.all) >= _PARTS:
             return self.all[-1]
         part = Part(self._kind)
         self.all.append(part)
-        self._by_index[index] = part
+        self._by_index.setdefault(index, part)
         return part
 
     def _keep(self, part: Part) -> None:
-        promise, part.promise = part.promise, ""
-        if promise:
-            self._add(part, promise)
+        self._write(part, part.promise)
 
     def _end(self, part: Part) -> None:
+        part.done = True
         # Reasoning stays open until its item is whole: what only the provider can read comes last.
         if self._kind == "text":
             self._stage.ended(part)
 
-    def _add(self, part: Part, text: str) -> None:
+    def _write(self, part: Part, text: str) -> None:
+        """Text that is not a delta: nothing is promised any more."""
+        part.promise = ""
         if text:
             self._stage.write(part, text)
 
@@ -141,28 +130,23 @@ class Texts:
 
     def _continue(self, texts: list[tuple[int, str]], added: bytes) -> None:
         """Writes the end of all texts together: the rest of one that was begun, and those that never were."""
-        data = [units(text) for _, text in texts]
-        begun = sum(map(len, data)) - len(added)
+        begun = len(_joined(texts)) - len(added)
+        for index, text in texts:
+            data = units(text)
+            rest, begun = data[begun:], max(0, begun - len(data))
+            if rest:
+                self._write(self._unsaid(index) if len(rest) == len(data) else self._last(), words(rest))
         for part in self.all:
             part.promise = ""
-        for (index, _), text in zip(texts, data, strict=True):
-            rest, begun = text[min(begun, len(text)) :], max(0, begun - len(text))
-            if rest:
-                part = self._unsaid(index) if len(rest) == len(text) else self._last()
-                self._stage.write(part, words(rest))
-        for part in self.all:
-            part.done = True
             self._end(part)
 
     def _unsaid(self, index: int) -> Part:
         part = self._by_index.get(index)
-        if part is not None and part.said.empty:
-            return part
-        return self._begin(index if part is None else _UNSEEN - len(self.all))
+        return part if part is not None and part.said.empty else self._begin(index)
 
     def _last(self) -> Part:
         return next(part for part in reversed(self.all) if not part.said.empty)
 
 
-# Indices of parts that no event named: below those that events may name.
-_UNSEEN: Final = -(2**62)
+def _joined(texts: list[tuple[int, str]]) -> bytes:
+    return units("".join(text for _, text in texts))

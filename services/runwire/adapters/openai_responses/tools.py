@@ -20,7 +20,6 @@ from runwire.adapters.openai_responses.item import Item
 from runwire.adapters.openai_responses.stage import Part, Stage, canonical, object_of
 from runwire.adapters.openai_responses.wire import Members, Stream
 from runwire.adapters.openai_responses.written import Written
-from runwire.adapters.writing.writer import Block
 
 # Deltas of a call that cannot be opened yet wait up to this length.
 _WAITING: Final = 64 * 1024
@@ -32,12 +31,11 @@ class Tool(Item):
 
     def __init__(self, stage: Stage, kind: str, identity: str, index: int | None) -> None:
         super().__init__(stage, kind, identity, index)
-        self.executed = executed(kind, {})
+        self.executed = False
         self._call_id = ""
         self._name = ""
         self._known: Members = {}
-        self._block: Block | None = None
-        self._written: Written | None = None
+        self._written: Written | None = None  # once it is open
         self._waiting: list[tuple[int, str]] = []
         self._size = 0
         self._closed = False
@@ -48,13 +46,13 @@ class Tool(Item):
     @property
     def opened(self) -> str:
         """The call's id here, once it has begun."""
-        return self._block.id if self._block is not None else ""
+        return self._written.block.id if self._written is not None else ""
 
     def begin(self, members: Members) -> None:
         self._learn(members)
         self._known = members
         if self._name and (self.executed or self._call_id) and decided(self.kind, members):
-            self._open()
+            self._written = self._open()
 
     def delta(self, stream: Stream, index: int, text: str) -> Part | None:
         if not self._takes(stream):
@@ -66,11 +64,10 @@ class Tool(Item):
         return None
 
     def text_done(self, stream: Stream, index: int, text: str) -> bool:
-        if self._written is None or self._closed:
-            return True  # the whole item says it again
         if not self._takes(stream):
             return False
-        return self._written.done(index, text)
+        # Before and after, the whole item says it again.
+        return self._written is None or self._closed or self._written.done(index, text)
 
     def agrees(self, members: Members) -> bool:
         call_id = text_of(members.get("call_id")) or ""
@@ -81,7 +78,6 @@ class Tool(Item):
 
     def whole(self, members: Members) -> None:
         self._learn(members)
-        self._known = {}
         if not self._closed:
             self._finish(members)
         elif self._meaning != _meaning(arguments_of(self.kind, members)):
@@ -93,7 +89,7 @@ class Tool(Item):
         """A call whose end never came: whole as far as it is known if the response ended well, else left open."""
         if self._closed:
             return
-        if ended and (self._block is not None or self._name):
+        if ended and self._name:
             self.whole(self._known)
         elif self._written is not None:
             self._written.keep()
@@ -111,37 +107,32 @@ class Tool(Item):
         self.id = self.id or text_of(members.get("id")) or ""
         self._call_id = self._call_id or text_of(members.get("call_id")) or ""
         self._name = self._name or name_of(self.kind, members)
-        if self._block is None:
+        if self._written is None:
             self.executed = executed(self.kind, members)
 
-    def _open(self) -> None:
+    def _open(self) -> Written:
         stage = self.stage
-        stage.leave()
         # Who runs a call of its own can name it as it likes.
         name = self._name or (self.kind if self.executed else "")
         identity = stage.qualified(self._call_id or self.id)
-        block = self._block = stage.call.open_tool(identity, name, executed=self.executed)
+        block = stage.call.open_tool(identity, name, executed=self.executed)
         stage.opened(self, self.kind, block.id, self._call_id, self.id)
-        kind = kind_of(self.kind)
-        written = self._written = Written(stage.call, block, kind, arguments_of(self.kind, self._known))
+        written = Written(stage.call, block, kind_of(self.kind), arguments_of(self.kind, self._known))
         waiting, self._waiting = self._waiting, []
         for index, text in waiting:
             written.more(index, text)
+        return written
 
     def _finish(self, members: Members) -> None:
         arguments = arguments_of(self.kind, members)
         if arguments:
             self._waiting.clear()  # parts of what the item has whole
-        if self._block is None:
-            self._open()
-        if self._block is None or self._written is None:
-            return
-        if not self._written.whole(arguments):
+        written = self._written = self._written or self._open()
+        if not written.whole(arguments):
             self.stage.once("item", object_of(members))
         self._closed = True
         self._meaning = _meaning(arguments)
-        self.stage.call.end_tool(self._block)
-        self.stage.closed(self)
+        self.stage.call.end_tool(written.block)
 
     def _answer(self, members: Members) -> None:
         result = None if self._answered or not self.executed else result_of(self.kind, members)
@@ -149,7 +140,6 @@ class Tool(Item):
             return
         self._answered = True
         content, is_error = result
-        self.stage.unanswered(self.kind, self.opened)
         self.stage.call.tool_result(self.opened, content, is_error=is_error)
         if self.kind == "image_generation_call":
             image(self.stage, {name: members[name] for name in _IMAGE if name in members})

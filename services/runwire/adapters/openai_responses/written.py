@@ -24,7 +24,7 @@ class Written:
 
     def __init__(self, call: Call, block: Block, kind: Kind, known: Members | str) -> None:
         self._call = call
-        self._block = block
+        self.block = block
         self._text = kind.text  # the member that holds plain text, if the kind has one
         self._list = kind.text == "commands"
         # The argument that holds the text, if it lies in one.
@@ -91,13 +91,13 @@ class Written:
     def _json(self, text: str) -> None:
         if text:
             self._said.add(text)
-            self._call.tool_arguments(self._block, text)
+            self._call.tool_arguments(self.block, text)
 
     def _plain(self, text: str) -> None:
         self._said.add(text)
         between = '","' if self._list else _NEXT.translate(_ESCAPES)
         pieces = (piece.translate(_ESCAPES) for piece in text.split(_NEXT))
-        self._call.tool_arguments(self._block, between.join(pieces))
+        self._call.tool_arguments(self.block, between.join(pieces))
 
     def _begin(self) -> None:
         """The object up to the text that comes in deltas."""
@@ -110,7 +110,7 @@ class Written:
         before = around + object_of(head)[:-1] + (b"," if head else b"")
         bracket = b"[" if self._list else b""
         opening = before + quote(self._text) + b":" + bracket + b'"'
-        self._call.tool_arguments(self._block, opening.decode())
+        self._call.tool_arguments(self.block, opening.decode())
 
     def _within(self, members: Members) -> Members:
         """The members of the object that the text lies in."""
@@ -131,5 +131,5 @@ class Written:
         tail = {name: raw for name, raw in members.items() if name != self._text and name not in (self._begun or ())}
         closing = b'"]' if self._list else b'"'
         after = (b"," + object_of(tail)[1:] if tail else b"}") + (b"}" if self._inside else b"")
-        self._call.tool_arguments(self._block, (closing + after).decode())
+        self._call.tool_arguments(self.block, (closing + after).decode())
         return agreed
