@@ -4,11 +4,18 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from runwire.adapters.opaque import compact, fields_of, items_of, present, text_of
+from runwire.adapters.opaque import compact, fields_of, items_of, present, text_of, unread
 from runwire.adapters.openai_chat.wire import UNREAD, PartIn
 
 PartKind = Literal["text", "thinking", "signature", "image", "other"]
-_REASONING_READ: Final = frozenset({"type", "text", "signature"})
+# Members of each kind that are read, and what the JSON of their shapes begins with (`b""`: any).
+_READ: Final = {
+    "text": {"type": b"", "text": b'"'},
+    "thinking": {"type": b"", "thinking": b"", "signature": b'"', "closed": b""},
+    "reasoning": {"type": b"", "summary": b""},
+    "image": {"type": b"", "image_url": b""},
+}
+_SUMMARY_READ: Final = {"type": b"", "text": b'"', "signature": b'"'}
 
 
 class Part(NamedTuple):
@@ -27,29 +34,45 @@ def parts_in(raw: msgspec.Raw) -> list[Part]:  # noqa: PLR0911 - one return for 
     if members is None:
         text = text_of(raw)
         return [Part("other", raw=compact(raw))] if text is None else [Part("text", text)]
-    kind = text_of(members.get("type"))
-    text = text_of(members.get("text"))
+    kind, text = text_of(members.get("type")), text_of(members.get("text"))
     if kind in ("text", "output_text") and text is not None:
-        return [Part("text", text)]
-    if kind == "thinking" and (thinking := members.get("thinking")) is not None:
-        text = text_of(thinking)
-        if text is not None:
-            return [Part("thinking", text)]
-        inner = [part for item in items_of(thinking) for part in parts_in(item)]
-        return [Part("thinking", part.text) if part.kind == "text" else part for part in inner]
+        return [Part("text", text), *_rest(members, "text")]
+    thinking = members.get("thinking", UNREAD) if kind == "thinking" else UNREAD
+    if bytes(thinking)[:1] in (b'"', b"["):
+        return [*_thinking(thinking), *_signature(members), *_rest(members, "thinking")]
     if kind == "reasoning" and items_of(members.get("summary", UNREAD)):
-        return [part for item in items_of(members["summary"]) for part in _summary(item)]
+        summary = [part for item in items_of(members["summary"]) for part in _summary(item)]
+        return [*summary, *_rest(members, "reasoning")]
     if kind == "image_url" and (url := url_of(members)):
-        return [Part("image", url)]
+        return [Part("image", url), *_rest(members, "image")]
     return [Part("other", raw=compact(raw))]
+
+
+def _thinking(raw: msgspec.Raw) -> list[Part]:
+    text = text_of(raw)
+    if text is not None:
+        return [Part("thinking", text)]
+    inner = [part for item in items_of(raw) for part in parts_in(item)]
+    return [Part("thinking", part.text) if part.kind == "text" else part for part in inner]
 
 
 def _summary(raw: msgspec.Raw) -> list[Part]:
     members = fields_of(raw) or {}
-    text, signature = text_of(members.get("text")), text_of(members.get("signature"))
-    if text is None or any(present(members[name]) for name in members.keys() - _REASONING_READ):
+    text = text_of(members.get("text"))
+    if text is None or unread(members, _SUMMARY_READ):
         return [Part("other", raw=compact(raw))]
-    return [Part("thinking", text), Part("signature", signature)] if signature else [Part("thinking", text)]
+    return [Part("thinking", text), *_signature(members)]
+
+
+def _signature(members: dict[str, msgspec.Raw]) -> list[Part]:
+    signature = text_of(members.get("signature"))
+    return [Part("signature", signature)] if signature else []
+
+
+def _rest(members: dict[str, msgspec.Raw], kind: str) -> list[Part]:
+    """What a part has beside what was read, under its type."""
+    rest = unread(members, _READ[kind])
+    return [Part("other", raw=compact(msgspec.json.encode({"type": members["type"], **rest})))] if rest else []
 
 
 def parts_of(parts: list[PartIn]) -> list[Part]:
