@@ -29,6 +29,13 @@ def deltas(*parts: Json) -> list[str]:
     return [one.arguments_delta for one in chunks if isinstance(one, ToolCallDelta) and one.arguments_delta]
 
 
+def ended(*parts: Json) -> list[ToolUseBlock]:
+    """The calls that are over while the response goes on."""
+    chunks = [decode_raw(one.body) for one in adapter("ai-sdk").feed(body(*parts)) if one.kind == "provider"]
+    blocks = [one.block for one in chunks if isinstance(one, BlockEnd)]
+    return [block for block in blocks if isinstance(block, ToolUseBlock)]
+
+
 def gemini(*parts: Json) -> list[Any]:
     return [json.loads(one) for one in said(*parts).gemini]
 
@@ -138,6 +145,12 @@ def test_an_id_that_is_a_number_in_json_is_its_digits() -> None:
     assert seen.tools == [Tool("12345678", "f", "{}")]
 
 
+def test_an_id_that_is_neither_text_nor_a_number_is_none() -> None:
+    assert said(part("tool-call", toolCallId={"a": 1}, toolName="f", input="{}"), v2()).tools == [
+        Tool("generated-0", "f", "{}")
+    ]
+
+
 def test_a_call_that_is_never_completed_has_what_was_streamed() -> None:
     seen = said(*streamed("c", "f", '{"a":1}', dynamic=True), v2("tool-calls"))
 
@@ -163,6 +176,15 @@ def test_what_the_provider_executes() -> None:
     assert (early.executed, whole.executed) == ({"c"}, {"c"})
     assert [block.provider_executed for block in blocks if isinstance(block, ToolUseBlock)] == [True]
     assert said(*streamed("c", "f", "{}"), call("c", "f", "{}", providerExecuted=False), v2()).executed == set()
+    assert [block.provider_executed for block in ended(call("c", "f", "{}"))] == [None]
+
+
+def test_a_call_is_over_when_it_is_complete_or_answered() -> None:
+    result = part("tool-result", toolCallId="c", toolName="f", result=1)
+
+    assert [block.arguments for block in ended(*streamed("c", "f", "{}"), call("c", "f", "{}"))] == ["{}"]
+    assert [block.arguments for block in ended(*streamed("c", "f", "{}"), result)] == ["{}"]
+    assert ended(*streamed("c", "f", "{}")) == []
 
 
 def test_a_result() -> None:
@@ -173,6 +195,8 @@ def test_a_result() -> None:
         ("c", b'{"n":1}', True, "f")
     ]
     assert beside(seen, "toolResult") == [{"dynamic": True}]
+    plain = part("tool-result", toolCallId="c", toolName="f", result=1, providerExecuted=True)
+    assert said(call("c", "f", "{}"), plain, v2()).beside("raw") == []
 
 
 def test_a_result_of_a_call_in_an_earlier_response_comes_alone() -> None:

@@ -9,7 +9,7 @@ from runwire.adapters.ai_sdk.metadata import MANY, MUCH, Metadata
 from runwire.adapters.ai_sdk.wire import NULL, Members, flag_of, object_of, rest_of, word_of
 from runwire.adapters.opaque import compact, quote, text_of
 from runwire.adapters.writing.call import MAX_OPEN_TOOLS, Call
-from runwire.adapters.writing.writer import MAX_BLOCKS, Block
+from runwire.adapters.writing.writer import Block
 from runwire_schemas.raw import Failure
 
 _START_READ: Final = frozenset({"type", "id", "toolName", "providerExecuted", "providerMetadata", "inputEncoding"})
@@ -42,7 +42,8 @@ class Tools:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._open: dict[str, _Tool] = {}
-        self._written: dict[str, str] = {}  # ids that were changed: left out, used twice, or only numbers
+        # Ids that were changed: left out, used twice, or only numbers. At most one for each block that a call may have.
+        self._written: dict[str, str] = {}
 
     def start(self, part: Members) -> None:
         """`tool-input-start`. A second one for a call that has no input yet repeats the first."""
@@ -65,8 +66,7 @@ class Tools:
                 message = f"input of tool call {identity!r} came without the call"
                 self._call.fail(Failure(message=message, code="tool-name-missing"))
             return
-        if text:
-            self._call.tool_arguments(tool.block, _escaped(text) if tool.encoded else text)
+        self._call.tool_arguments(tool.block, _escaped(text) if tool.encoded else text)
         if metadata is not NULL:
             self._note(tool, metadata)
 
@@ -122,9 +122,7 @@ class Tools:
         executed = flag_of(part, "providerExecuted")
         tool = _Tool(self._call.open_tool(self._call.qualified(identity), name, executed=executed), name)
         self._open[identity] = tool
-        if tool.block.id == identity:
-            self._written.pop(identity, None)
-        elif len(self._written) < MAX_BLOCKS:
+        if tool.block.id != identity:
             self._written[identity] = tool.block.id
         return tool
 
