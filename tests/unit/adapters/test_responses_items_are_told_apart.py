@@ -343,3 +343,12 @@ def test_long_ids_of_many_items_are_kept_beside() -> None:
     kept = [raw["item"] for raw in seen.beside("raw")]
     assert {item["id"] for item in [*listed, *kept]} == {item["id"] for item in items}
     assert 0 < len(kept) < 400
+
+
+def test_the_end_of_one_message_does_not_cut_another() -> None:
+    seen = answered(
+        added(message(id="m")), text("one", item_id="m"), added(message(id="n"), 1),
+        text("tw", item_id="n", output_index=1), done(message("one", id="m")), text("o", item_id="n", output_index=1),
+    )  # fmt: skip
+
+    assert (seen.text, seen.kinds) == ("onetwo", ["text", "text"])

@@ -265,3 +265,7 @@ def test_a_message_without_an_id_keeps_its_phase() -> None:
     del item["id"]
 
     assert [raw["item"] for raw in answered(done(item)).beside("raw")] == [{"type": "message", "phase": "commentary"}]
+
+
+def test_what_is_null_is_not_kept() -> None:
+    assert answered(done(message("Hello", phase=None))).beside("raw") == []

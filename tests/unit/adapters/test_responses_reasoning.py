@@ -214,3 +214,13 @@ def test_done_events_of_reasoning_say_what_was_left_out() -> None:
     )  # fmt: skip
 
     assert seen.reasoning == "hmwell"
+
+
+def test_what_is_encrypted_is_not_put_into_the_block_of_another_item() -> None:
+    seen = answered(
+        added(reasoning()), thought("a"), added(reasoning(id="rs-2"), 1),
+        event("reasoning_text.delta", delta="b", item_id="rs-2", output_index=1),
+        done(reasoning(content=("a",), encrypted_content="1")),
+    )  # fmt: skip
+
+    assert [(block.text, block.redacted or "") for block in seen.thinking] == [("a", ""), ("b", ""), ("", "1")]

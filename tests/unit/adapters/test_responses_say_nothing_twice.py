@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 
+import msgspec
 import pytest
 
 from runwire.adapters import adapter
@@ -300,7 +301,7 @@ def test_only_the_finished_item_contradicts_the_deltas() -> None:
     assert [raw["item"]["content"][0]["text"] for raw in seen.beside("raw")] == ["Goodbye"]
 
 
-@pytest.mark.parametrize("last", [text_done("Hello"), part_done("Hello"), done(message("Hello"))])
+@pytest.mark.parametrize("last", [text_done("Hello"), part_done("Hello"), done(message("Hello")), done(message())])
 def test_a_text_that_is_whole_is_closed_at_once(last: Json) -> None:
     wire = adapter("openai-responses")
     wire.feed(sse(created(), added(message()), text("Hello"), done=False))
@@ -353,3 +354,53 @@ def test_prose_that_alternates_more_often_than_there_are_blocks_goes_on() -> Non
     seen = answered(*(one for thought in thoughts for one in (thought, text("t"))))
 
     assert (seen.text, seen.reasoning, seen.finish) == ("t" * 600, "r" * 600, "stop")
+
+
+def test_an_earlier_part_may_be_done_last_and_equal_a_later_one() -> None:
+    first = [added(message()), part_added(0), part_added(1)]
+    seen = answered(
+        *first, text("x", content_index=1), text_done("x", content_index=1), text_done("x", content_index=0)
+    )
+
+    assert seen.text == "xx"
+
+
+def test_a_done_event_under_another_index_ends_the_part() -> None:
+    seen = answered(added(message()), text("one"), text_done("one", content_index=5), text("two", content_index=1))
+
+    assert seen.kinds == ["text", "text"]
+
+
+def test_the_item_may_go_on_from_a_part_with_another_index() -> None:
+    seen = answered(added(message()), part_added(1), text("Hel", content_index=1), done(message("Hello")))
+    promised = answered(added(message()), part_added(1, said="Hello"), done(message("Hello")))
+
+    assert [seen.text, promised.text] == ["Hello", "Hello"]
+    assert seen.beside("raw") == []
+
+
+def test_so_many_raw_chunks_are_remembered() -> None:
+    call = Call("openai-responses")
+    stage = Stage(call)
+    call.text("")
+    for number in range(4096):
+        stage.once("delta", b"%d" % number)
+    call.take()
+    for _ in range(2):
+        stage.once("delta", b"0")
+        stage.once("delta", b"4096")
+
+    assert [body.split(b'"delta":')[1] for _, body in call.take()] == [b"4096}}", b"4096}}"]
+
+
+def test_so_many_citations_are_remembered() -> None:
+    call = Call("openai-responses")
+    stage = Stage(call)
+    call.text("")
+    for number in range(4096):
+        stage.cite(msgspec.Raw(b'{"type":"file_citation","index":%d}' % number))
+    call.take()
+    for number in (0, 4096, 4096):
+        stage.cite(msgspec.Raw(b'{"type":"file_citation","index":%d}' % number))
+
+    assert len(call.take()) == 2

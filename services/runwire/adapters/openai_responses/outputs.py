@@ -46,15 +46,14 @@ class Output(Item):
         if said == self._said:
             return
         call = _call_of(self.kind)
-        identity = self.stage.answered(self._call_id) if self._call_id else self.stage.unanswered(call)
+        identity = self.stage.qualified(self._call_id) if self._call_id else self.stage.unanswered(call)
         if self._said or not identity:
             self.stage.once("item", object_of(members))
             return
         self._said = said
         is_error = True if bytes(members.get("status", NULL)) == b'"failed"' else None
         # A call of an earlier response is not here to say its name.
-        name = "" if identity in self.stage.calls.values() else kind_of(call).name
-        self.stage.call.tool_result(identity, said, is_error=is_error, name=name)
+        self.stage.call.tool_result(identity, said, is_error=is_error, name=kind_of(call).name)
         if rest := answer_beside(members):
             self.stage.call.beside("raw", {"toolCallId": quote(identity), "item": object_of(rest)})
 
@@ -69,7 +68,7 @@ class Output(Item):
             self.stage.once("item", object_of(self._known))
 
     def _spill(self) -> None:
-        identity = self.stage.answered(self._call_id)
+        identity = self.stage.qualified(self._call_id)
         about = {"toolCallId": quote(identity)} if identity else {}
         self.stage.call.beside("raw", {**about, "outputDeltas": b"[%s]" % bytes(self._waiting)})
         self._waiting.clear()

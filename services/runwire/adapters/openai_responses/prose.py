@@ -37,7 +37,6 @@ class Message(Item):
         """`content_part.added`."""
         kind = _kind(part)
         if kind in self._texts:
-            self._refuses(kind)
             self._texts[kind].announce(index, _said(part))
 
     def delta(self, stream: Stream, index: int, text: str) -> Part | None:

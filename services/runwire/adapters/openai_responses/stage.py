@@ -46,7 +46,6 @@ class Stage:
         self._seen: set[int] = set()
         self._listed: list[bytes] = []
         self._size = 0
-        self.calls: dict[str, str] = {}  # by the ids that results name, the ids that the calls have here
         self._unanswered: dict[str, list[str]] = {}  # of calls that no result can name, by their type
         self._open: deque[Closes] = deque()
 
@@ -65,7 +64,6 @@ class Stage:
 
     def leave(self) -> None:
         """What follows is another text: it gets a block of its own, as long as there is room for more."""
-        self._writing = None
         if self.call.opened < MANY_BLOCKS:
             self.call.end_text()
             self.call.end_thinking()
@@ -79,9 +77,8 @@ class Stage:
         """Reasoning that only the provider can read, of the item with these parts."""
         if len(data) > MAX_BLOCK:
             self.call.beside("raw", {"encrypted_content": quote(data)})
-        elif self._writing is not None and self._writing in parts:
+        elif any(part is self._writing for part in parts):
             self.call.hide(data)
-            self.leave()
         else:
             self._writing = None
             self.call.redacted(data)
@@ -123,10 +120,9 @@ class Stage:
 
     # Calls ----------------------------------------------------------------------------------------------------------
 
-    def opened(self, item: "Closes", kind: str, identity: str, call_id: str, item_id: str) -> None:
-        """A call has begun. All of these are bounded as items are."""
-        self.calls[call_id or item_id] = identity
-        if not call_id:
+    def opened(self, item: "Closes", kind: str, identity: str, *, named: bool) -> None:
+        """A call has begun. `named`: results can name it. Both are bounded as items are."""
+        if not named:
             self._unanswered.setdefault(kind, []).append(identity)
         self._open.append(item)
         if len(self._open) > _OPEN:
@@ -137,10 +133,6 @@ class Stage:
         if not self.call.response_id or _NUMBERED.fullmatch(identity) is None:
             return identity
         return f"{self.call.response_id}:{identity}"
-
-    def answered(self, call_id: str) -> str:
-        """The id here of the call that a result names."""
-        return self.calls.get(call_id) or self.qualified(call_id)
 
     def unanswered(self, kind: str) -> str:
         """The first call of this type that has no result and that none can name; now it has one. "": there is none."""

@@ -138,7 +138,6 @@ class Texts:
                 self._write(self._unsaid(index) if len(rest) == len(data) else self._last(), words(rest))
         for part in self.all:
             part.promise = ""
-            self._end(part)
 
     def _unsaid(self, index: int) -> Part:
         part = self._by_index.get(index)

@@ -116,7 +116,7 @@ class Tool(Item):
         name = self._name or (self.kind if self.executed else "")
         identity = stage.qualified(self._call_id or self.id)
         block = stage.call.open_tool(identity, name, executed=self.executed)
-        stage.opened(self, self.kind, block.id, self._call_id, self.id)
+        stage.opened(self, self.kind, block.id, named=bool(self._call_id))
         written = Written(stage.call, block, kind_of(self.kind), arguments_of(self.kind, self._known))
         waiting, self._waiting = self._waiting, []
         for index, text in waiting:
