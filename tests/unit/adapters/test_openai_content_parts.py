@@ -28,7 +28,7 @@ URL = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
         ({"type": "thinking", "thinking": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "", "ab"),
         ({"type": "thinking", "thinking": ["a", {"type": "text", "text": "b"}]}, "", "ab"),
         ({"type": "thinking", "thinking": [{"type": "text", "text": "a"}], "closed": True}, "", "a"),
-        ({"type": "thinking", "thinking": [{"type": "text", "text": "a"}], "more": None}, "", "a"),
+        ({"type": "thinking", "thinking": [{"type": "text", "text": "a"}], "closed": True, "more": None}, "", "a"),
         ({"type": "reasoning", "summary": [{"type": "summary_text", "text": "a"}]}, "", "a"),
         ({"type": "text", "text": None}, "", ""),
         ({"type": "thinking", "thinking": None}, "", ""),
@@ -72,8 +72,9 @@ def test_what_a_part_has_beside_is_kept(part: Json, kept: Json) -> None:
 
 
 def test_an_image_is_one_only_if_it_has_an_address() -> None:
-    assert openai(_content(URL), END).kinds == ["image"]
-    assert openai(_content({**URL, "image_url": "https://example.com/a.png"}), END).kinds == ["image"]
+    for part in (URL, {**URL, "image_url": "https://example.com/a.png"}):
+        seen = openai(_content(part), END)
+        assert (seen.kinds, seen.beside("raw")) == (["image"], [])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from runwire.adapters.opaque import compact, fields_of, items_of, present, text_of, unread
+from runwire.adapters.opaque import compact, fields_of, items_of, text_of, unread
 from runwire.adapters.openai_chat.wire import UNREAD, PartIn
 
 PartKind = Literal["text", "thinking", "signature", "image", "other"]
@@ -26,7 +26,7 @@ class Part(NamedTuple):
     raw: bytes = b""
 
 
-def parts_in(raw: msgspec.Raw) -> list[Part]:  # noqa: PLR0911 - one return for each kind of part
+def parts_in(raw: msgspec.Raw) -> list[Part]:
     """One element of the array: Mistral's text, `thinking` with an array of its own, images; Databricks' reasoning
     with summaries and their signatures; whatever else (references).
     """
