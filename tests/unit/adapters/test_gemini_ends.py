@@ -88,6 +88,8 @@ def test_what_follows_a_first_stop_is_not_lost() -> None:
 
 
 def test_the_last_reason_counts() -> None:
+    failed = event(finish="OTHER", candidate={"finishMessage": "why"})
+    assert gemini(failed, event(candidate={"odd": 1}), last={"usageMetadata": COUNTS}).failure == "why"
     assert gemini(event(text("a"), finish="STOP"), last=end("RECITATION")).finish == "content_filter"
     assert gemini(event(text("a"), finish="STOP"), event(text("b")), last={"usageMetadata": COUNTS}).finish == "stop"
 
@@ -98,10 +100,13 @@ def test_a_body_without_a_reason_was_cut_off() -> None:
         assert (seen.text, seen.finish, seen.usage) == ("Hi", "aborted", Usage(input_tokens=5, output_tokens=7))
         assert isinstance(seen.reason, Aborted)
         assert "cut off" in seen.failure
+    nothings: list[object] = [None, 0, "", {}, []]
+    assert [_ended(event(finish=nothing)).finish for nothing in nothings] == ["aborted"] * 5
     assert _ended().finish == "aborted"
 
 
 def test_done_ends_what_has_a_reason() -> None:
+    assert gemini(event(text("a")), "data: [DONE]\n\n", event(text("b"))).text == "ab"
     assert gemini(end(), "data: [DONE]\n\n", event(text("late")), last=end()).text == ""
     assert _ended({"promptFeedback": {"blockReason": "SAFETY"}}, "data: [DONE]\n\n").finish == "content_filter"
 
@@ -111,7 +116,7 @@ def test_a_blocked_prompt_has_no_candidates(reason: str | int) -> None:
     feedback = {"blockReason": reason, "safetyRatings": RATINGS}
     blocked = {"promptFeedback": feedback, "usageMetadata": {"promptTokenCount": 5, "totalTokenCount": 5}}
 
-    seen = accepted("gemini", body(blocked))
+    seen = accepted("gemini", body(blocked, {}))
 
     assert (seen.finish, seen.usage, seen.kinds) == ("content_filter", Usage(input_tokens=5, output_tokens=0), [])
     assert seen.reason is not None
@@ -125,6 +130,12 @@ def test_why_there_is_nothing_is_kept() -> None:
         {"promptFeedback": {"blockReason": "SAFETY"}}
     ]
     assert raws(_ended(event(finish="SAFETY", candidate={"safetyRatings": RATINGS}))) == [{"safetyRatings": RATINGS}]
+
+
+def test_facts_about_an_answer_that_was_cut_are_facts() -> None:
+    seen = _ended(event(text("x"), candidate={"safetyRatings": RATINGS}))
+
+    assert (raws(seen), metadata(seen)) == ([], {"safetyRatings": RATINGS})
 
 
 def test_feedback_without_a_reason_blocks_nothing() -> None:
@@ -174,10 +185,11 @@ def test_an_error_after_text_keeps_it() -> None:
 
 
 def test_an_error_may_stand_beside_candidates() -> None:
+    nothings: list[object] = [None, {}, ""]
     seen = gemini(event(text("Hi"), error={"message": "gone"}))
 
     assert (seen.text, seen.failure) == ("Hi", "gone")
-    assert [gemini(event(text("Hi"), error=nothing)).finish for nothing in (None, {}, "")] == ["stop"] * 3
+    assert [gemini(event(text("Hi"), error=nothing)).finish for nothing in nothings] == ["stop"] * 3
 
 
 # Framing
@@ -264,7 +276,7 @@ def test_every_candidate_may_have_a_call_of_its_own() -> None:
     several = choices("gemini")
     whole = end()
     whole["candidates"] = [
-        {"index": index, "content": {"parts": [text(str(index))]}, "finishReason": "STOP"} for index in (0, 1)
+        {"index": index, "content": {"parts": [text(str(index))]}, "finishReason": "STOP", "odd": 1} for index in (0, 1)
     ]
 
     chosen = several.feed(body(whole)) + several.close()
@@ -404,6 +416,12 @@ def test_whatever_ends_a_response_what_is_known_is_said() -> None:
         assert metadata(seen) == {"safetyRatings": RATINGS, "usage": COUNTS}
 
 
+def test_a_reason_that_is_a_failure_is_an_end() -> None:
+    assert gemini(last=end("OTHER", {"promptTokenCount": 5, "totalTokenCount": 5})).usage == Usage(
+        input_tokens=5, output_tokens=0
+    )
+
+
 def test_usage_is_required_here() -> None:
     assert adapter("gemini").usage == "required"
 
@@ -484,8 +502,8 @@ def test_a_report_that_grows_is_kept_once() -> None:
     reports: list[Json] = [
         {},
         {"webSearchQueries": ["a"]},
-        {"webSearchQueries": ["a"], "groundingChunks": [{"web": {"uri": "https://a"}}]},
-        {"webSearchQueries": ["a", "b"], "groundingChunks": [{"web": {"uri": "https://a"}}]},
+        {"webSearchQueries": ["a"], "groundingChunks": [], "searchEntryPoint": {"renderedContent": "c"}},
+        {"webSearchQueries": ["a", "b"], "groundingChunks": [{}], "searchEntryPoint": {"renderedContent": "c"}},
         {},
     ]
 
@@ -495,23 +513,41 @@ def test_a_report_that_grows_is_kept_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "second",
+    ("first", "second"),
     [
-        {"webSearchQueries": ["b"]},
-        {"webSearchQueries": []},
-        {"webSearchQueries": ["b", "a"]},
-        {"imageSearchQueries": ["a"]},
-        {"webSearchQueries": "a"},
-        ["a"],
+        ({"webSearchQueries": ["a"]}, {"webSearchQueries": ["b"]}),
+        ({"webSearchQueries": ["a"]}, {"webSearchQueries": []}),
+        ({"webSearchQueries": ["a"]}, {"webSearchQueries": ["b", "a"]}),
+        ({"webSearchQueries": ["a"]}, {"imageSearchQueries": ["a"]}),
+        ({"webSearchQueries": ["a"]}, {"webSearchQueries": "a"}),
+        ({"webSearchQueries": "a"}, {"webSearchQueries": ["b"]}),
+        ({"webSearchQueries": ["a"]}, ["a"]),
+        (["a"], {"webSearchQueries": ["a"]}),
     ],
 )
-def test_a_report_that_another_replaces_is_kept_beside(second: Any) -> None:
-    first = {"webSearchQueries": ["a"]}
-
+def test_a_report_that_another_replaces_is_kept_beside(first: Any, second: Any) -> None:
     seen = _beside({"groundingMetadata": first}, {"groundingMetadata": second})
 
     assert raws(seen) == [{"groundingMetadata": first}]
     assert metadata(seen)["groundingMetadata"] == second
+
+
+def test_what_is_repeated_is_kept_once() -> None:
+    assert raws(_beside({"odd": [1]}, {"odd": [1]})) == []
+
+
+def test_reports_of_odd_types_are_survived() -> None:
+    reports: list[Json] = [
+        {"groundingMetadata": {"groundingChunks": [7, {"retrievedContext": {}}]}},
+        {"citationMetadata": {"citations": [7]}},
+        {"urlContextMetadata": {"urlMetadata": [7]}},
+        {"safetyRatings": [7]},
+        {"safetyRatings": [8]},
+    ]
+
+    seen = _beside(*reports)
+
+    assert (seen.beside("source"), metadata(seen)["safetyRatings"]) == ([], [8])
 
 
 def test_ratings_that_mean_the_same_are_kept_once() -> None:
@@ -544,7 +580,9 @@ def test_more_or_larger_facts_than_are_held_go_beside() -> None:
     many = {f"n{n}": [n] for n in range(70)}
     large = {"odd": ["x" * 300_000]}
 
+    grown = _beside({f"n{n}": {"a": [n]} for n in range(48)}, {"n0": {"a": [0, 1]}})
     assert raws(_beside(many)) == [{f"n{n}": [n]} for n in range(48, 70)]
+    assert (raws(grown), metadata(grown)["n0"]) == ([], {"a": [0, 1]})
     assert [
         kept["odd"] for kept in raws(Seen(run(adapter("gemini"), body(event(text("x"), candidate=large), end()))))
     ] == [large["odd"]]

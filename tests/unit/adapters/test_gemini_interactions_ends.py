@@ -78,6 +78,31 @@ def test_a_failure_says_what_the_provider_said() -> None:
     assert raws(in_step) == [{"step": {"error": error}}]
 
 
+def test_the_last_status_counts() -> None:
+    def updated(**more: Any) -> Json:
+        return happened("interaction.status_update", **more)
+
+    assert _ended(created(), updated(status="failed"), updated()).finish == "error"
+    assert interaction(*say("x"), updated(status="requires_action"), last=completed(None)).finish == "tool_calls"
+    assert interaction(*step(0, FUNCTION), last=completed("incomplete")).finish == "max_tokens"
+
+
+def test_a_failure_is_an_end_too() -> None:
+    usage = {"total_input_tokens": 5, "total_tokens": 5}
+
+    assert _ended(created(), completed("failed", usage)).usage == Usage(input_tokens=5, output_tokens=0)
+    assert _ended(created(metadata={"usage": usage})).usage is None
+
+
+def test_the_end_ends_the_steps() -> None:
+    call = step(0, {**FUNCTION, "arguments": {"n": 1}})[:-1]
+    result = step(1, {"type": "function_result", "call_id": "x", "result": 1})[:-1]
+
+    seen = interaction(*call, *result)
+
+    assert (seen.tools, len(seen.results), seen.finish) == ([("x", "f", '{"n":1}')], 1, "stop")
+
+
 def test_an_error_of_a_step_is_no_end_by_itself() -> None:
     assert interaction(*step(0, {**OUTPUT, "error": {"message": "odd"}}), *say("x")).finish == "stop"
 
@@ -156,7 +181,9 @@ def test_an_error_without_words_is_one() -> None:
         ({**TOTALS, "total_cached_tokens": 4}, Usage(input_tokens=1, output_tokens=7, cache_read_tokens=4)),
         ({**TOTALS, "total_thought_tokens": 3}, Usage(input_tokens=5, output_tokens=7, reasoning_tokens=3)),
         ({**TOTALS, "total_thought_tokens": None}, Usage(input_tokens=5, output_tokens=7)),
+        ({"total_input_tokens": 5, "total_tokens": 5}, Usage(input_tokens=5, output_tokens=0)),
         (None, None),
+        ([1], None),
         ({"total_tokens": 12}, None),
     ],
 )
@@ -204,6 +231,18 @@ def test_when_it_was_made_is_said_if_it_is_known_at_the_start() -> None:
     assert accepted("gemini-interactions", body).beside("response-metadata")[:-1] == [
         {"id": "v1", "modelId": "m", "timestamp": "2026-01-01T00:00:00Z"}
     ]
+
+
+def test_who_answers_may_be_known_later() -> None:
+    seen = accepted("gemini-interactions", sse(created(id=""), *say("x"), completed()))
+
+    assert seen.beside("response-metadata")[:-1] == [{"modelId": "m"}, {"id": "v1", "modelId": "m"}]
+
+
+def test_an_event_without_an_index_is_of_the_first_step() -> None:
+    events = [{key: value for key, value in one.items() if key != "index"} for one in step(0, FUNCTION)]
+
+    assert [tool.id for tool in interaction(*events).tools] == ["x"]
 
 
 def test_a_stream_that_was_resumed_has_its_id_from_elsewhere() -> None:
@@ -263,7 +302,9 @@ def test_an_interaction_that_was_not_streamed_is_read_all_the_same() -> None:
             "tool_calls",
             ["thinking", "text", "tool_use"],
         )
-        assert seen.usage == Usage(input_tokens=5, output_tokens=7)
+        assert (seen.usage, raws(seen)) == (Usage(input_tokens=5, output_tokens=7), [])
+        bare = {name: [{**OUTPUT, "content": [said("a")]}, 7], "status": "completed", "usage": TOTALS}
+        assert raws(accepted("gemini-interactions", json.dumps(bare).encode())) == [{"step": 7}]
     assert accepted("gemini-interactions", json.dumps({**whole, "status": "failed"}).encode()).finish == "error"
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from conformance.recorded import Seen, judge
+from runwire.adapters import adapter
 from runwire_schemas.raw import ThinkingBlock
 from unit.adapters.generating import (
     FUNCTION,
@@ -22,7 +24,7 @@ from unit.adapters.generating import (
     step,
     summary,
 )
-from unit.adapters.saying import Json, sse
+from unit.adapters.saying import Json, run, sse
 
 
 def _noted(*events: Json) -> list[tuple[str, Json]]:
@@ -53,15 +55,37 @@ def test_every_signature_is_of_what_came_before_it() -> None:
 
 
 def test_a_thought_may_come_whole() -> None:
-    whole = {**THOUGHT, "summary": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "signature": "S"}
+    whole = {**THOUGHT, "summary": [said("a"), said("b"), 7], "signature": "S", "mood": "calm"}
 
-    assert interaction(*step(0, whole)).thinking == [ThinkingBlock(text="ab", signature="S")]
+    seen = interaction(*step(0, whole))
+
+    assert seen.thinking == [ThinkingBlock(text="ab", signature="S")]
+    assert raws(seen) == [{"summary": 7}, {"step": {"mood": "calm"}}]
 
 
 def test_thoughts_of_two_steps_are_two_blocks() -> None:
     seen = interaction(*step(0, THOUGHT, summary("a"))[:-1], *step(1, THOUGHT, summary("b")))
 
     assert [block.text for block in seen.thinking] == ["a", "b"]
+
+
+def test_steps_that_were_not_stopped_are_blocks_of_their_own() -> None:
+    starts = [*step(0, OUTPUT, said("a"))[:-1], *step(1, OUTPUT, said("b"))[:-1], *step(1, FUNCTION)[:-1]]
+
+    seen = interaction(*starts, *step(1, {**FUNCTION, "id": "y"})[:-1], *step(2, OUTPUT, said("c"))[:-1])
+
+    assert (seen.kinds, seen.text) == (["text", "text", "tool_use", "tool_use", "text"], "abc")
+    assert [tool.id for tool in seen.tools] == ["x", "y"]
+
+
+def test_a_step_is_over_where_it_stops() -> None:
+    wire = adapter("gemini-interactions")
+    wire.feed(sse(created(), done=False))
+
+    for given in (step(0, OUTPUT, said("a")), step(1, THOUGHT, summary("b")), step(2, FUNCTION)):
+        before, after = wire.feed(sse(*given[:-1], done=False)), wire.feed(sse(given[-1], done=False))
+        assert b"block-start" in before[0].body
+        assert b"block-end" in after[-1].body
 
 
 def test_a_signature_is_of_its_step() -> None:
@@ -77,16 +101,18 @@ def test_a_signature_is_of_its_step() -> None:
 
 
 def test_output_may_come_whole() -> None:
-    content = [said("a"), {"type": "image", "mime_type": "image/png", "data": "A"}, {"type": "new", "n": 1}, 7]
+    new = {"type": "new", "data": "A"}
+    content = [said("a"), {"type": "image", "mime_type": "image/png", "data": "A"}, new, 7]
 
     seen = interaction(*step(0, {**OUTPUT, "content": content, "mood": "calm"}, said("b")))
 
     assert (seen.text, seen.kinds) == ("ab", ["text", "image", "text"])
-    assert raws(seen) == [{"content": {"type": "new", "n": 1}}, {"content": 7}, {"step": {"mood": "calm"}}]
+    assert raws(seen) == [{"content": new}, {"content": 7}, {"step": {"mood": "calm"}}]
 
 
 def test_empty_deltas_say_nothing() -> None:
-    assert interaction(*step(0, OUTPUT, said(""))).kinds == []
+    seen = interaction(*step(0, OUTPUT, said(""), {}))
+    assert (seen.kinds, raws(seen)) == ([], [])
     assert interaction(*step(0, THOUGHT, summary(""), signature(""))).kinds == []
 
 
@@ -162,8 +188,9 @@ def test_what_else_a_delta_has_is_kept() -> None:
         {"type": "text_annotation_delta", "annotations": [], "mood": "new"},
     ]
 
-    seen = interaction(*step(0, THOUGHT, *deltas), *step(1, FUNCTION, {**arguments("{}"), "mood": "old"}))
+    seen = interaction(*step(0, THOUGHT, *deltas), *step(1, FUNCTION, {**arguments("[1]"), "mood": "old"}))
 
+    assert (seen.text, seen.reasoning, seen.tools[0].arguments) == ("x", "yz", "[1]")
     assert raws(seen) == [
         {"content": {"mood": "calm"}},
         {"delta": {"mood": "odd"}},
@@ -184,6 +211,14 @@ def test_steps_and_deltas_that_are_not_known_are_kept_whole() -> None:
     assert raws(seen) == [{"step": entered}, {"step": {"type": "new"}}, {"content": odd}]
 
 
+def test_a_delta_without_a_type_is_told_by_its_text() -> None:
+    assert interaction(*step(0, OUTPUT, {"text": "a"})).text == "a"
+
+
+def test_a_signature_without_its_start_is_of_a_thought() -> None:
+    assert interaction(*step(0, THOUGHT, signature("S"))[1:]).thinking == [ThinkingBlock(text="", signature="S")]
+
+
 def test_a_delta_or_a_stop_without_its_start_is_understood() -> None:
     seen = interaction(
         *step(0, OUTPUT, said("a"))[1:2], happened("step.stop", index=7), *step(3, THOUGHT, summary("b"))[1:]
@@ -193,9 +228,12 @@ def test_a_delta_or_a_stop_without_its_start_is_understood() -> None:
 
 
 def test_more_steps_than_may_be_open_are_all_kept() -> None:
-    starts = [happened("step.start", index=n, step={**FUNCTION, "id": f"x{n}"}) for n in range(70)]
+    whole = {**FUNCTION, "arguments": {"n": 1}}
+    starts = [happened("step.start", index=n, step={**whole, "id": f"x{n}"}) for n in range(300)]
+    emitted = run(adapter("gemini-interactions"), sse(created(), *starts, completed()))
 
-    assert [tool.id for tool in interaction(*starts).tools] == [f"x{n}" for n in range(70)]
+    assert judge(emitted, "required")[1] == []
+    assert Seen(emitted).tools == [(f"x{n}", "f", '{"n":1}') for n in range(300)]
 
 
 # Calls and results
@@ -257,6 +295,19 @@ def test_a_call_without_a_name_fails_the_response() -> None:
     assert "no name" in seen.failure
 
 
+def test_who_is_called_may_be_said_in_a_delta() -> None:
+    named = {"type": "function_call", "id": "x"}, {"type": "function_call", "name": "f"}
+    searched = {"type": "google_search_call"}, {"type": "google_search_call", "id": "y"}
+
+    seen = interaction(*step(0, named[0], arguments(""), named[1]), *step(1, searched[0], arguments(""), searched[1]))
+
+    assert [tool[:2] for tool in seen.tools] == [("x", "f"), ("y", "google_search")]
+
+
+def test_no_arguments_without_their_call_mean_nothing() -> None:
+    assert interaction(*step(0, FUNCTION, arguments(""))[1:]).finish == "stop"
+
+
 def test_arguments_without_their_call_fail_the_response() -> None:
     for start in (step(0, OUTPUT)[:1], []):
         seen = interaction(*start, *step(0, FUNCTION, arguments(""), arguments("{}"))[1:])
@@ -312,9 +363,11 @@ def test_a_delta_may_begin_a_call_or_a_result() -> None:
     assert bytes(seen.results[0].content) == b'"r"'
 
 
-RESULTS: list[tuple[list[Any], bytes, list[Json]]] = [
+RESULTS: list[tuple[list[Any], bytes, list[Any]]] = [
     ([], b"null", []),
     (["a", "b"], b'"ab"', []),
+    (["a", [1]], b"[1]", ["a"]),
+    ([{"a": 1}, [1]], b"[1]", [{"a": 1}]),
     ([[1], [2, 3]], b"[1,2,3]", []),
     ([{}, {"a": 1}], b'{"a":1}', []),
     ([[], {"a": 1}], b'{"a":1}', []),
@@ -325,7 +378,7 @@ RESULTS: list[tuple[list[Any], bytes, list[Json]]] = [
 
 
 @pytest.mark.parametrize(("results", "content", "beside"), RESULTS)
-def test_results_may_come_in_pieces(results: list[Any], content: bytes, beside: list[Json]) -> None:
+def test_results_may_come_in_pieces(results: list[Any], content: bytes, beside: list[Any]) -> None:
     deltas = [{"type": "code_execution_result", "result": result} for result in results]
 
     seen = interaction(*step(0, {"type": "code_execution_result", "call_id": "x"}, *deltas))
@@ -339,6 +392,18 @@ def test_a_result_may_have_failed_or_not_say() -> None:
         result = interaction(*step(0, {"type": "function_result", "call_id": "x", "name": "f", **more})).results[0]
         assert (result.is_error if isinstance(result.is_error, bool) else None) is expected
         assert result.tool_name == "f"
+
+
+def test_a_result_of_a_function_need_not_name_it() -> None:
+    answer = interaction(*step(0, {"type": "function_result", "call_id": "x"})).results[0]
+
+    assert not answer.tool_name
+
+
+def test_a_result_without_an_id_is_of_a_call_without_one() -> None:
+    seen = interaction(*step(0, {"type": "google_search_call"}), *step(1, {"type": "google_search_result"}))
+
+    assert [result.tool_call_id for result in seen.results] == [seen.tools[0].id]
 
 
 def test_a_result_without_an_id_has_one_of_its_own() -> None:
@@ -359,4 +424,5 @@ def test_a_function_that_was_answered_waits_for_nobody() -> None:
     answer = step(1, {"type": "function_result", "call_id": "x", "result": 1})
 
     assert interaction(*step(0, FUNCTION)).finish == "tool_calls"
+    assert interaction(*step(0, {"type": "google_search_call", "id": "x"})).finish == "stop"
     assert interaction(*step(0, FUNCTION), *answer).finish == "stop"

@@ -26,11 +26,6 @@ class Beside:
         self._held: dict[str, bytes] = {}
         self._logprobs = b""
 
-    def grounding(self, raw: msgspec.Raw) -> None:
-        """`groundingMetadata`; most of them are empty."""
-        if present(raw):
-            self.member("groundingMetadata", raw)
-
     def member(self, name: str, raw: msgspec.Raw) -> None:
         """A member of a candidate or of the response that is none of its content."""
         if not present(raw):
@@ -51,7 +46,6 @@ class Beside:
                 self._call.beside("raw", {name: said})
             else:
                 self._call.remember(name, said)
-        self._held.clear()
 
     def _tokens(self, said: bytes) -> None:
         """Each event has those of its own text."""
@@ -114,8 +108,10 @@ def _goes_on(name: str, before: bytes, after: bytes) -> bool:
 def _extends(before: bytes, after: bytes) -> bool:
     if before == after:
         return True
-    old, new = items_of(before), items_of(after)
-    return bool(old) and len(old) <= len(new) and all(bytes(a) == bytes(b) for a, b in zip(old, new, strict=False))
+    if not (before.startswith(b"[") and after.startswith(b"[")):
+        return False
+    old, new = ([bytes(item) for item in items_of(raw)] for raw in (before, after))
+    return new[: len(old)] == old
 
 
 def _words(raw: bytes) -> list[str]:

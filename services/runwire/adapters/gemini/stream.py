@@ -15,7 +15,7 @@ from runwire.adapters.gemini.beside import Beside
 from runwire.adapters.gemini.content import Content
 from runwire.adapters.gemini.ends import error_in, failed, stopped
 from runwire.adapters.gemini.usage import Metered, counts_in
-from runwire.adapters.gemini.wire import NULL, Members, decode_event, given, inner, members_of
+from runwire.adapters.gemini.wire import NULL, Members, decode_event, inner, members_of
 from runwire.adapters.opaque import compact, integer_of, items_of, present, text_of
 from runwire.adapters.wire import WireAdapter
 from runwire.adapters.writing.call import FailedKind
@@ -67,7 +67,7 @@ class Gemini(WireAdapter):
                     else:
                         self._content.text(part.text)
                 self._reason = candidate.finish_reason or self._reason
-                self._beside.grounding(candidate.grounding_metadata)
+                self._beside.member("groundingMetadata", candidate.grounding_metadata)
         self._metered.report(event.usage_metadata)
 
     def _loose(self, name: str, data: bytes) -> None:
@@ -166,4 +166,4 @@ class Gemini(WireAdapter):
 def _word(members: Members, name: str) -> str:
     """A word of an enumeration; some clients ask for numbers."""
     raw = members.get(name, NULL)
-    return text_of(raw) or (compact(raw).decode() if given(members, name) and integer_of(raw) else "")
+    return text_of(raw) or (compact(raw).decode() if integer_of(raw) else "")

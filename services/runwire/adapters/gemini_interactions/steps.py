@@ -15,8 +15,8 @@ from runwire_schemas.raw import Failure
 
 # Steps that are open at the same time; real streams have one.
 _MAX_OPEN: Final = 64
-# Calls whose result is still to come.
-_REMEMBERED: Final = 256
+# Types of steps that are counted; there are about twenty.
+_MANY: Final = 64
 _MEDIA: Final = frozenset({"image", "audio", "video", "document"})
 _MEDIA_READ: Final = frozenset({"type", "data", "uri", "mime_type"})
 _TEXT_READ: Final = frozenset({"type", "text", "annotations"})
@@ -46,7 +46,8 @@ class Steps:
         self._call = call
         self._sources = Sources(call)
         self._open: dict[int, _Open] = {}
-        self._ids: dict[str, str] = {}  # of calls without a result: the provider's and what it is here
+        # Both hold at most as many ids as a call may have blocks. A result without an id is of a call without one.
+        self._ids: dict[str, str] = {}  # of calls without a result: the provider's id, and what it is here
         self._unanswered: set[str] = set()  # functions that the client must run
         self.seen: dict[str, int] = {}
 
@@ -59,7 +60,7 @@ class Steps:
         """`step.start`, or a step that came whole."""
         kind = text_of(step.get("type")) or ""
         opened = self._begin(index, kind)
-        if len(self.seen) < _REMEMBERED:
+        if len(self.seen) < _MANY:
             self.seen[kind] = self.seen.get(kind, 0) + 1
         if opened.tool is not None:
             opened.tool.say(step)
@@ -98,7 +99,7 @@ class Steps:
             self.arguments(index, text_of(delta.get("arguments")) or "")
             self._rest("delta", delta, frozenset({"type", "arguments"}))
         elif kind == "thought_summary":
-            self._summary(fields_of(delta.get("content", NULL)) or {})
+            self._summary(delta.get("content", NULL))
             self._rest("delta", delta, _THOUGHT_READ)
         elif kind == "thought_signature":
             self._signature(index, text_of(delta.get("signature")) or "")
@@ -119,13 +120,11 @@ class Steps:
         if isinstance(opened.tool, ToolCall):
             self._end_call(opened.tool)
         elif isinstance(opened.tool, ToolResult):
-            identity = opened.tool.id
+            identity = self._ids.pop(opened.tool.id, opened.tool.id)
             self._unanswered.discard(identity)
-            opened.tool.end(self._ids.pop(identity, identity))
-        elif opened.kind == "thought":
-            self._call.end_thinking()
+            opened.tool.end(identity)
         else:
-            self._call.end_text()
+            self._end_prose()
 
     def close(self) -> None:
         """The interaction is over: ends what was not stopped."""
@@ -142,21 +141,25 @@ class Steps:
         elif kind.endswith(RESULT):
             tool = ToolResult(self._call, kind)
         else:
-            self._call.end_text()
-            self._call.end_thinking()
+            self._end_prose()
         self._open[index] = opened = _Open(kind, tool)
         return opened
+
+    def _end_prose(self) -> None:
+        self._call.end_text()
+        self._call.end_thinking()
 
     # Thoughts and output --------------------------------------------------------------------------------------------
 
     def _thought(self, step: Members) -> None:
         for content in items_of(step.get("summary", NULL)):
-            self._summary(fields_of(content) or {})
+            self._summary(content)
         self._sign(text_of(step.get("signature")) or "")
         self._rest("step", step, _THOUGHT_READ)
 
-    def _summary(self, content: Members) -> None:
+    def _summary(self, raw: msgspec.Raw) -> None:
         """A piece of what the model thought, as it is told."""
+        content = fields_of(raw) or {}
         if self._call.signed:
             # Each signature is of what came before it.
             self._call.end_thinking()
@@ -165,8 +168,8 @@ class Steps:
             if text:
                 self._call.thinking(text)
             self._rest("summary", content, _TEXT_READ)
-        elif content and not self._media(content, "reasoning-file"):
-            self._call.beside("raw", {"summary": object_of(content)})
+        elif present(raw) and not self._media(content, "reasoning-file"):
+            self._call.beside("raw", {"summary": compact(raw)})
 
     def _signature(self, index: int, signature: str) -> None:
         """A signature in a delta is of its step, which need not be a thought."""
@@ -229,8 +232,6 @@ class Steps:
             opened.tool.say(delta)
 
     def _end_call(self, tool: ToolCall) -> None:
-        identity = tool.end()
+        self._ids[tool.id] = identity = tool.end()
         if tool.function:
-            self._unanswered.add(tool.id or identity)
-        if tool.id and len(self._ids) < _REMEMBERED:
-            self._ids[tool.id] = identity
+            self._unanswered.add(identity)

@@ -192,7 +192,7 @@ class GeminiInteractions(WireAdapter):
         self._metered.report(interaction.get("usage", NULL))
 
     def _identify(self, identity: str, model: str, created: str) -> None:
-        self._identified = bool(identity or model)
+        self._identified = bool(identity)
         self._call.identify(identity, model, created)
 
     def _snapshot(self, steps: list[msgspec.Raw]) -> None:
@@ -203,6 +203,8 @@ class GeminiInteractions(WireAdapter):
             kind = text_of(step.get("type")) or ""
             if streamed.get(kind, 0) > 0:
                 streamed[kind] -= 1
+            elif not step:
+                self._call.beside("raw", {"step": compact(raw)})
             elif kind != "user_input":
                 self._begin(index, step)
                 self._steps.stop(index)
@@ -221,7 +223,6 @@ class GeminiInteractions(WireAdapter):
             kind, failure = failed
             self._fail(self._error or failure, None, kind, status)
             return
-        self._steps.close()
         self._over = True
         reason = STOP.get(status, "stop")
         self._call.finish("tool_calls" if reason == "stop" and self._steps.waiting else reason, status)

@@ -41,8 +41,7 @@ class ToolCall:
             self._begin(rest)
         elif rest:
             self._call.name_tool(self._begun(), "", object_of(rest))
-        if text:
-            self.arguments(text)
+        self.arguments(text or "")
 
     def arguments(self, text: str) -> None:
         """More of their JSON text."""
@@ -100,7 +99,7 @@ class ToolResult:
 
     def _add(self, result: bytes) -> None:
         """Lists and texts come in pieces; anything else replaces what came, which is kept beside."""
-        before, after = text_of(self._content or None), text_of(result)
+        before, after = text_of(self._content), text_of(result)
         if before is not None and after is not None:
             self._content = quote(before + after)
         elif self._content.startswith(b"[") and result.startswith(b"["):
