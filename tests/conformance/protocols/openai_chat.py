@@ -11,8 +11,8 @@ def _sure(body: bytes) -> int:
 SPOKEN = Spoken(
     events=lines,
     sure=_sure,
-    # `message` repeats `delta`, `text` a part of `reasoning_details`; the others are padding and constants.
-    silent=frozenset({"object", "obfuscation", "p", "role", "channel", "message", "text"}),
+    # Padding, constants, and gpt-oss' channel, which says no more than that reasoning is reasoning.
+    silent=frozenset({"object", "obfuscation", "p", "role", "channel"}),
     words=frozenset({"type", "finish_reason", "native_finish_reason", "format"}),
     fast=(("runwire.adapters.openai_chat.chat", "decode_chunk"),),
 )

@@ -119,3 +119,28 @@ def test_an_error_in_another_choice_is_not_ours() -> None:
 
     assert openai(chunk({"content": "a"}), other, END).finish == "stop"
     assert openai(chunk({"content": "a"}), other, END, choice=1).failure == "gone"
+
+
+def test_what_only_a_message_beside_its_deltas_has_is_a_fact_once() -> None:
+    def said(new: str, all_of_it: str, steps: int) -> Json:
+        message = {
+            "role": "assistant",
+            "content": all_of_it,
+            "reasoning_steps": [{"thought": "t"}] * steps,
+            "nil": None,
+        }
+        return chunk({"content": new, "tone": "calm"}, choice={"message": {**message, "tone": "calm"}})
+
+    seen = openai(said("Y", "Y", 1), said("es", "Yes", 2), END)
+
+    facts = seen.beside("response-metadata")[-1]["providerMetadata"]["openai-chat"]
+    assert facts["message"] == {"reasoning_steps": [{"thought": "t"}] * 2}
+    assert (seen.text, _kept(seen)) == ("Yes", [{"delta": {"tone": "calm"}}] * 2)
+
+
+def test_a_message_that_only_repeats_is_no_fact() -> None:
+    message = {"role": "assistant", "content": "Yes", "tool_calls": None, "refusal": "", "graph_data": {"a": None}}
+
+    seen = openai(chunk({"content": "Yes"}, choice={"message": message}), END)
+
+    assert [said.keys() for said in seen.beside("response-metadata")] == [{"id", "modelId", "timestamp"}]

@@ -49,7 +49,7 @@ class Beside:
                     self._sources.found(item)
             elif level == "delta" and name == "citation":
                 self._sources.cited(msgspec.Raw(raw))
-            elif level == "chunk" and name in _LAST:
+            elif (level, name) == ("choice", "message") or (level == "chunk" and name in _LAST):
                 self._call.remember(name, raw)
             elif level == "chunk":
                 self.repeated(level, name, raw)

@@ -102,6 +102,8 @@ class _Loosener:
             # A server that was asked to stream and answered whole, or that ends its stream with the whole answer.
             inner = fields_of(members["message"])
             self.whole.add(index)
+        elif inner is not None:
+            self._copied(index, members, inner)
         self._object(index, "choice", "usage", members)
         return Choice(
             index=index,
@@ -164,6 +166,13 @@ class _Loosener:
         """The response ends with this choice, and no delta said anything: Perplexity's whole answers have one too."""
         silent = not any(_says(raw) for name, raw in delta.items() if name != "role")
         return self._fresh and silent and bool(text_of(members.get("finish_reason")))
+
+    def _copied(self, index: int, members: Members, delta: Members) -> None:
+        """What a message has that repeats all deltas so far, beside what it repeats: Perplexity's `reasoning_steps`."""
+        message = fields_of(members.get("message", UNREAD)) or {}
+        rest = {name: raw for name, raw in message.items() if name not in _DELTA_READ | delta.keys() and _says(raw)}
+        if rest:
+            self.extras.append(Extra(index, "choice", "message", compact(msgspec.json.encode(rest))))
 
     def _specific(self, index: int, members: Members) -> Members:
         """LiteLLM's copies of what the provider said, without those that the delta has under the same name."""
