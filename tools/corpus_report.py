@@ -27,9 +27,9 @@ def main(arguments: list[str]) -> int:
     except Skipped as left_out:
         print(f"nothing to report: {left_out}", file=sys.stderr)
         return 1
-    print(tables)
     if arguments:
         PAGE.write_text(between(PAGE, "corpus", tables), encoding="utf-8")
+    print(tables)
     return 0
 
 
