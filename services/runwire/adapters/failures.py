@@ -168,12 +168,12 @@ def _from_fields(fields: dict[str, msgspec.Raw], around: dict[str, msgspec.Raw])
         message = compact(msgspec.json.encode(fields)).decode()
     code = next((word for name in _CODE_FIELDS if (word := text_of(fields.get(name)))), None)
     status = _status(fields) or _status(around)
+    words = (code, text_of(fields.get("type")))
     if status is None:
-        words = (code, text_of(fields.get("type")))
         status = next((STATUS_OF[word] for word in words if word in STATUS_OF), None)
     if not code and status is not None:
         code = str(status)
-    retryable = None if status is None else status in RETRYABLE_STATUS and code not in _NOT_RETRYABLE
+    retryable = None if status is None else status in RETRYABLE_STATUS and _NOT_RETRYABLE.isdisjoint(words)
     return Failure(message=message, code=code or None, status=status, retryable=retryable)
 
 

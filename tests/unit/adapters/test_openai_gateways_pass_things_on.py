@@ -1,10 +1,13 @@
 """Gateways between a client and other providers' models: what they pass on, and how. Hand-written."""
 
+import json
+
 import pytest
 
 from conformance.recorded import Seen
+from runwire.adapters import adapter
 from runwire_schemas.raw import Failed, ThinkingBlock
-from unit.adapters.saying import Json, chunk, openai
+from unit.adapters.saying import Json, chunk, openai, run, sse
 
 END = chunk(None, "stop")
 
@@ -144,3 +147,65 @@ def test_a_message_that_only_repeats_is_no_fact() -> None:
     seen = openai(chunk({"content": "Yes"}, choice={"message": message}), END)
 
     assert [said.keys() for said in seen.beside("response-metadata")] == [{"id", "modelId", "timestamp"}]
+
+
+def test_annotations_of_every_delta_are_sources_once() -> None:
+    cited = {"type": "url_citation", "url_citation": {"url": "https://example.com", "title": "T"}}
+
+    seen = openai(
+        chunk({"content": "a", "annotations": [cited]}), chunk({"annotations": [cited, "https://b.example"]}), END
+    )
+
+    assert [(said["url"], said["title"]) for said in seen.beside("source")] == [
+        ("https://example.com", "T"),
+        ("https://b.example", ""),
+    ]
+    assert _kept(seen) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["prompt_progress", "perf_metrics", "usage_breakdown", "stats", "model_info", "runtime"]
+)
+def test_facts_that_grow_are_kept_once_as_they_were_last(name: str) -> None:
+    seen = openai({**chunk({"content": "a"}), name: {"n": 1}}, {**chunk(), name: {"n": 2}}, END)
+
+    assert seen.beside("response-metadata")[-1]["providerMetadata"]["openai-chat"] == {name: {"n": 2}}
+    assert _kept(seen) == []
+
+
+def test_as_many_kinds_of_metadata_as_are_remembered_are_passed_on_once() -> None:
+    event = {**chunk({"content": "a"}), **{f"fact{n}": n for n in range(70)}}
+
+    names = [next(iter(kept["chunk"])) for kept in _kept(openai(event, event, END))]
+
+    # The 65th and later ones are passed on whenever they come.
+    assert [name for name in dict.fromkeys(names) if names.count(name) == 2] == [f"fact{n}" for n in range(64, 70)]
+    assert len(names) == 76
+
+
+def test_metadata_is_passed_on_when_it_changes_and_says_something() -> None:
+    values = ["a", "a", "b", "", None, "b", "a" * 5000, "a" * 5000, "a" * 4999 + "b"]
+    many = {f"fact{n}": n for n in range(64)}
+
+    seen = openai(*({**chunk(), **many, "fact0": value} for value in values), END)
+
+    kept = [said["chunk"]["fact0"] for said in _kept(seen) if "fact0" in said["chunk"]]
+    assert kept == ["a", "b", "b", "a" * 5000, "a" * 4999 + "b"]
+
+
+@pytest.mark.parametrize(
+    ("url", "source"),
+    [
+        ("data:image/png;base64,AAAA", ("image/png", "data", "AAAA")),
+        ("https://example.com/a.png", ("image/*", "url", "https://example.com/a.png")),
+        ("https://example.com/a;base64,b", ("image/*", "url", "https://example.com/a;base64,b")),
+        ("data:image/svg+xml,%3Csvg/%3E", ("image/*", "url", "data:image/svg+xml,%3Csvg/%3E")),
+    ],
+)
+def test_an_image_is_its_data_or_its_address(url: str, source: tuple[str, str, str]) -> None:
+    body = sse(chunk({"images": [{"type": "image_url", "image_url": {"url": url}}]}), END)
+
+    ends = [json.loads(said) for _, said in run(adapter("openai-chat"), body) if b'"block-end"' in said]
+
+    media_type, name, value = source
+    assert [end["block"] for end in ends] == [{"kind": "image", "mediaType": media_type, name: value}]
