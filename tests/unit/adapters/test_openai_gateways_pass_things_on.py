@@ -190,7 +190,21 @@ def test_metadata_is_passed_on_when_it_changes_and_says_something() -> None:
     seen = openai(*({**chunk(), **many, "fact0": value} for value in values), END)
 
     kept = [said["chunk"]["fact0"] for said in _kept(seen) if "fact0" in said["chunk"]]
-    assert kept == ["a", "b", "b", "a" * 5000, "a" * 4999 + "b"]
+    assert kept == ["a", "b", "a" * 5000, "a" * 4999 + "b"]
+
+
+def test_filter_results_are_passed_on_when_they_change_and_say_something() -> None:
+    values = [None, {}, {"hate": 0}, {"hate": 0}, {}, {"hate": 0}]
+
+    seen = openai(*(chunk(choice={"content_filter_results": value}) for value in values), END)
+
+    assert _kept(seen) == [{"choice": {"content_filter_results": {"hate": 0}}}] * 2
+
+
+def test_what_another_choice_has_beside_is_not_ours() -> None:
+    seen = openai(chunk({"content": "a"}), chunk({"tone": "calm"}, choice={"index": 1, "mood": "x"}), END)
+
+    assert _kept(seen) == []
 
 
 @pytest.mark.parametrize(
