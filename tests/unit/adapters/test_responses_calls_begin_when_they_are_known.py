@@ -61,6 +61,8 @@ def test_many_deltas_of_a_call_that_nobody_named_do_not_wait() -> None:
     assert [raw["delta"] for raw in first.beside("raw")] == [piece * 2]
     assert [raw["delta"] for raw in seen.beside("raw")] == [piece * 2]
     assert seen.tools == [("call-a", "f", "{}")]
+    longer = answered(*[arguments(piece)] * 4)
+    assert [raw["delta"] for raw in longer.beside("raw")] == [piece * 2] * 2
 
 
 def test_text_of_another_kind_is_kept_beside_a_call() -> None:
@@ -111,3 +113,25 @@ def test_who_runs_a_call_is_not_changed_by_an_event_that_says_less() -> None:
 
     assert seen.executed == {"sh"}
     assert seen.finish == "stop"
+
+
+def test_deltas_that_belong_to_no_call_say_whose_they_were() -> None:
+    named = answered(arguments("{}")).beside("raw")
+    nameless = answered(arguments("{}", item_id=None)).beside("raw")
+
+    assert [raw.get("toolCallId") for raw in named + nameless] == ["fc-1", None]
+
+
+def test_an_id_may_come_late() -> None:
+    item = call("mcp_call", name="t", arguments="{}")
+    delta = event("mcp_call_arguments.delta", delta="{}", output_index=0)
+
+    assert [tool.id for tool in answered(delta, added(item), done(item)).tools] == ["it-1"]
+
+
+def test_an_event_without_the_name_takes_it_from_no_call() -> None:
+    last = function("{}")
+    del last["name"]
+
+    assert answered(added(function(name="")), added(function(), 1), done(function("{}"), 1)).tools
+    assert answered(added(function()), done(last)).tools == [("call-a", "f", "{}")]

@@ -352,3 +352,78 @@ def test_the_end_of_one_message_does_not_cut_another() -> None:
     )  # fmt: skip
 
     assert (seen.text, seen.kinds) == ("onetwo", ["text", "text"])
+
+
+def test_an_event_without_an_id_is_about_the_item_at_its_index_though_that_is_over() -> None:
+    seen = answered(added(message()), text("Hello"), done(message("Hello")), text_done("Hello", item_id=None))
+
+    assert seen.text == "Hello"
+
+
+def test_an_index_or_id_that_nobody_knows_is_not_that_of_the_item_that_is_open() -> None:
+    first = [added(message()), text("one")]
+    by_index = answered(*first, text("two", item_id=None, output_index=5))
+    by_id = answered(*first, text("two", item_id="x", output_index=None))
+
+    assert by_index.kinds == by_id.kinds == ["text", "text"]
+
+
+def test_the_closing_event_may_list_items_in_another_order_under_other_ids() -> None:
+    seen = responses(
+        created(),
+        done(message("a"), 0),
+        done(message("b", id="m"), 1),
+        ended(message("b", id="x"), message("a", id="y")),
+    )
+
+    assert seen.text == "ab"
+    assert seen.beside("raw") == []
+
+
+def test_an_item_that_was_found_already_is_not_found_again() -> None:
+    place = responses(created(), done(message("a"), 1), ended(message("a"), message("z", id="x")))
+    content = responses(created(), done(message("a")), ended(message("a", id="x"), message("a", id="y")))
+
+    assert [place.text, content.text] == ["az", "aa"]
+
+
+def test_a_call_with_another_id_is_another_call() -> None:
+    seen = responses(created(), done(function("{}", id="1")), ended(function("{}", id="2", call_id="c")))
+
+    assert [tool.id for tool in seen.tools] == ["call-a", "c"]
+
+
+def test_a_call_that_is_open_is_found_under_another_id() -> None:
+    listed: Json = {"type": "mcp_list_tools", "id": "l", "server_label": "s", "tools": []}
+    seen = responses(created(), added(listed), ended({**listed, "id": "x", "tools": [{"name": "t"}]}))
+
+    assert [tool.id for tool in seen.tools] == ["l"]
+    assert len(seen.results) == 1
+
+
+def test_an_item_with_neither_type_nor_content_is_kept() -> None:
+    item = {"id": "x", "value": 1}
+
+    assert [raw["item"] for raw in answered(done(item)).beside("raw")] == [item]
+
+
+def test_an_item_announced_twice_without_an_id_is_one() -> None:
+    item = function(id="")
+
+    assert len(answered(added(item), added(item), done({**item, "arguments": "{}"})).tools) == 1
+
+
+def test_deltas_of_one_type_and_an_announced_item_of_another_are_two() -> None:
+    call = {"type": "mcp_call", "id": "it-1", "name": "t", "arguments": "{}"}
+    seen = answered(arguments('{"a":1}', item_id=None), added(call), done(call))
+
+    assert [(tool.id, tool.arguments) for tool in seen.tools] == [("it-1", "{}")]
+
+
+def test_an_item_that_ends_twice_and_says_something_else_contradicts_itself() -> None:
+    same_id = answered(done(message("Hello")), done(message("Goodbye")))
+    other_id = answered(added(message()), text("Hello"), done(message("Goodbye", id="x")))
+
+    for seen in (same_id, other_id):
+        assert seen.text == "Hello"
+        assert [raw["item"]["content"][0]["text"] for raw in seen.beside("raw")] == ["Goodbye"]

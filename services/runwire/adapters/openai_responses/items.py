@@ -41,7 +41,7 @@ class Items:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._all: list[Item] = []
-        self._at: dict[tuple[Family, int], Item] = {}
+        self._at: dict[tuple[Family, int | None], Item] = {}
         self._named: dict[tuple[Family, str], Item] = {}
 
     @property
@@ -53,7 +53,7 @@ class Items:
         """`output_item.added`."""
         family, kind, identity = _who(members)
         item = self._find(family, index, identity)
-        if item is not None and item.begun:
+        if item is not None and (item.begun or item.kind != kind):
             again = (item.kind, item.id, item.index) == (kind, identity, index)
             if again and (identity or not item.done):
                 return  # the same event once more
@@ -66,15 +66,14 @@ class Items:
         """`output_item.done`."""
         family, kind, identity = _who(members)
         item = self._find(family, index, identity)
-        doubtful = item is not None and (item.kind != kind or (item.done and item.id != identity))
-        if item is not None and doubtful and not item.agrees(members):
-            item = None
+        if item is not None and (item.kind != kind or (item.done and item.id != identity)):
+            item = item if item.agrees(members) else None
         self._whole(item or self._make(family, kind, identity, index), members)
 
     def reach(self, family: Family, kind: str, index: int | None, identity: str) -> Item:
         """The item that an event is about."""
         item = self._find(family, index, identity)
-        if item is not None and item.done and identity and item.id and item.id != identity:
+        if item is not None and item.done and identity and item.id != identity:
             item = None
         return item or self._make(family, kind, identity, index)
 
@@ -91,7 +90,7 @@ class Items:
                 self._stage.once("item", compact(raw))
                 continue
             family, kind, identity = _who(members)
-            item = self._match(family, kind, identity, place, members) or self._make(family, kind, identity, None)
+            item = self._match(family, identity, place, members) or self._make(family, kind, identity, None)
             item.matched = True
             self._whole(item, members)
 
@@ -108,12 +107,11 @@ class Items:
             self._stage.list({name: members[name] for name in _LISTED if present(members.get(name))})
 
     def _find(self, family: Family, index: int | None, identity: str) -> Item | None:
-        here = None if index is None else self._at.get((family, index))
-        if here is not None and (not identity or here.id in ("", identity)):
+        here = self._at.get((family, index))
+        if here is not None and here.id in ("", identity):
             return here
-        named = self._named.get((family, identity)) if identity else None
-        if named is not None or here is not None or index is not None or identity:
-            return named or here
+        if index is not None or identity:
+            return self._named.get((family, identity), here)
         open_ones = (item for item in reversed(self._all) if isinstance(item, _MAKE[family]) and not item.done)
         return next(open_ones, None)
 
@@ -129,17 +127,16 @@ class Items:
             self._named[family, identity] = item
         return item
 
-    def _match(self, family: Family, kind: str, identity: str, place: int, members: Members) -> Item | None:
+    def _match(self, family: Family, identity: str, place: int, members: Members) -> Item | None:
         """Which item that of the final list is: by its id, by its content, by its place."""
-        named = self._named.get((family, identity)) if identity else None
+        named = self._named.get((family, identity))
         if named is not None and not named.matched:
             return named
         free = [item for item in self._all if isinstance(item, _MAKE[family]) and not item.matched]
         found = next((item for item in free[:_COMPARED] if item.agrees(members)), None)
-        here = self._at.get((family, place))
-        if found is None and here is not None and here in free and here.kind == kind:
-            return here
-        return found
+        # A call that is another one is not a contradiction of the one at its place.
+        here = None if family == "tool" else self._at.get((family, place))
+        return here if found is None and here in free else found
 
 
 def _who(members: Members) -> tuple[Family, str, str]:

@@ -146,10 +146,7 @@ class Reasoning(Item):
         return self._done(kind, index, _said(part))
 
     def agrees(self, members: Members) -> bool:
-        return all(
-            self._twice(kind, _thoughts(members, kind)) or texts.agrees(_thoughts(members, kind))
-            for kind, texts in self._texts.items()
-        )
+        return all(texts.agrees(_thoughts(members, kind)) for kind, texts in self._texts.items())
 
     def whole(self, members: Members) -> None:
         for kind, texts in self._texts.items():

@@ -73,8 +73,9 @@ class Tool(Item):
         call_id = text_of(members.get("call_id")) or ""
         if call_id and self._call_id:
             return call_id == self._call_id
-        same = text_of(members.get("type")) == self.kind and name_of(self.kind, members) == self._name
-        return same and (not self._closed or self._meaning == _meaning(arguments_of(self.kind, members)))
+        return name_of(self.kind, members) == self._name and (
+            not self._closed or self._meaning == _meaning(arguments_of(self.kind, members))
+        )
 
     def whole(self, members: Members) -> None:
         self._learn(members)
@@ -87,8 +88,6 @@ class Tool(Item):
 
     def close(self, *, ended: bool) -> None:
         """A call whose end never came: whole as far as it is known if the response ended well, else left open."""
-        if self._closed:
-            return
         if ended and self._name:
             self.whole(self._known)
         elif self._written is not None:
