@@ -333,6 +333,10 @@ def test_every_candidate_may_have_a_call_of_its_own() -> None:
         # What a report leaves out is 0 if its total says so.
         ({"promptTokenCount": 5, "totalTokenCount": 5}, Usage(input_tokens=5, output_tokens=0)),
         (
+            {"promptTokenCount": 5, "toolUsePromptTokenCount": 20, "totalTokenCount": 25},
+            Usage(input_tokens=25, output_tokens=0),
+        ),
+        (
             {"promptTokenCount": 5, "thoughtsTokenCount": 3, "totalTokenCount": 8},
             Usage(input_tokens=5, output_tokens=3, reasoning_tokens=3),
         ),
