@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from runwire.adapters import adapter
-from unit.adapters.saying import chunk, openai, sse, tool
+from unit.adapters.saying import Json, chunk, openai, sse, tool
 
 
 def _both(**more: object) -> dict[str, object]:
@@ -208,18 +208,22 @@ def test_calls_that_are_only_announced_have_a_limit_too() -> None:
 @pytest.mark.parametrize(
     ("pieces", "wanted"),
     [
-        (['{"a":"}', '","b":{', "}", "}"], ['{"a":"}","b":{}}']),
-        (['{"a":"\\', '"}', '"}'], ['{"a":"\\"}"}']),
+        (['{"a":"}', '","b":{', "}", "}", "{}"], ['{"a":"}","b":{}}', "{}"]),
+        (['{"a":"{', '"}', "{}"], ['{"a":"{"}', "{}"]),
+        (['{"a":"\\', '"}', '"}', "{}"], ['{"a":"\\"}"}', "{}"]),
         (['{"a":"\\\\', '"}', "{}"], ['{"a":"\\\\"}', "{}"]),
+        (['{"a":', "[1", "]", "}", "{}"], ['{"a":[1]}', "{}"]),
         ([" ", "{}", "{}", " ", '{"a":[1]}'], [" {}", "{} ", '{"a":[1]}']),
         (["{]", "}", "{}"], ["{]}{}"]),
         (["[{}]", "{}"], ["[{}]{}"]),
         (["}", "{}"], ["}{}"]),
     ],
     ids=[
-        "braces in text",
+        "a closing brace in text",
+        "an opening one",
         "an escaped quote",
         "an escaped backslash",
+        "one by one",
         "blanks",
         "no JSON",
         "no object",
@@ -250,3 +254,99 @@ def test_arguments_that_seem_whole_with_each_piece_are_not_read_again_with_each(
 
     # Each piece is read once, with its quotes: `"\\"}"`.
     assert sum(sizes) <= 1000 * len('"\\"}"')
+
+
+def _piece(index: int | None = None, identity: str | None = None, name: str | None = None, said: str = "") -> Json:
+    """One piece of a call, without what is None."""
+    function = {"arguments": said} | ({} if name is None else {"name": name})
+    given = {} if index is None else {"index": index}
+    return {**given, **({} if identity is None else {"id": identity}), "function": function}
+
+
+def _calls(*pieces: Json) -> list[tuple[str, str, str]]:
+    seen = openai(*(chunk({"tool_calls": [piece]}) for piece in pieces), chunk(None, "tool_calls"))
+    assert seen.finish == "tool_calls"
+    return [(call.id.replace("generated-resp-1-", "made-"), call.name, call.arguments) for call in seen.tools]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "wanted"),
+    [
+        # A call may say its id, its name and its arguments one after another, in any order.
+        ([_piece(0, "a"), _piece(0, name="f"), _piece(0, said="{}")], [("a", "f", "{}")]),
+        ([_piece(0, name="f"), _piece(0, "a"), _piece(0, said="{}")], [("a", "f", "{}")]),
+        ([_piece(0, name="f"), _piece(0, "a", "f", "{}")], [("a", "f", "{}")]),
+        ([_piece(0, said="{"), _piece(0, "a", said="}"), _piece(0, name="f")], [("made-0", "f", "{}")]),
+        ([_piece(0, "a"), _piece(0, said="{"), _piece(0, name="f"), _piece(0, said="}")], [("a", "f", "{}")]),
+        ([{"index": 0, "id": "a"}, _piece(0, name="f", said="{}")], [("a", "f", "{}")]),
+        ([{"index": 0, "id": "a", "function": None}, _piece(0, name="f", said="{}")], [("a", "f", "{}")]),
+        # What was only announced is a call too.
+        ([_piece(0, name="f")], [("made-0", "f", "")]),
+        ([_piece(0, "a", "f")], [("a", "f", "")]),
+        ([_piece(0, name="f"), _piece(1, "b", "g", "{}")], [("b", "g", "{}"), ("made-1", "f", "")]),
+        ([_piece(0, "a", "f"), _piece(1, "b", "g", "{}")], [("a", "f", ""), ("b", "g", "{}")]),
+        # Another id with a name is another call, whole or not; without one it is not.
+        ([_piece(0, "a", "f", '{"x":'), _piece(0, "b", "g", "{}")], [("a", "f", '{"x":'), ("b", "g", "{}")]),
+        ([_piece(0, "a", "f"), _piece(0, "b", "g")], [("a", "f", ""), ("b", "g", "")]),
+        ([_piece(0, name="f", said="{"), _piece(0, "b", "g", "{}")], [("made-0", "f", "{"), ("b", "g", "{}")]),
+        ([_piece(0, "a", "f", "{"), _piece(0, "b", said="}")], [("a", "f", "{}")]),
+        ([_piece(None, "a", "f", "{"), _piece(None, "b", said="}")], [("a", "f", "{}")]),
+        # The index counts before the id, where both are known.
+        (
+            [_piece(0, "a", "f", "{"), _piece(1, "b", "g", "{"), _piece(0, "b", said="}"), _piece(1, "a", said="}")],
+            [("a", "f", "{}"), ("b", "g", "{}")],
+        ),
+        # An index that is not known says nothing against an id that is, unless a name does.
+        ([_piece(0, "a", "f", "{"), _piece(7, "a", said="}")], [("a", "f", "{}")]),
+        ([_piece(0, "a", "f", "{}"), _piece(7, "a", "f", "{}")], [("a", "f", "{}"), ("a~2", "f", "{}")]),
+        # Without an index the id counts, else the last call.
+        (
+            [_piece(None, "a", "f", "{"), _piece(None, "b", "g", "{"), _piece(None, "a", said="}"), _piece(said="}")],
+            [("a", "f", "{}"), ("b", "g", "{}")],
+        ),
+        ([_piece(0, name="f"), _piece(0, "a"), _piece(1, "b", "g", "{}"), _piece(None, "a", said="{}")], None),
+        ([_piece(None, "a"), _piece(None, "b", "g", "{}"), _piece(None, "a", "f", "{}")], None),
+        # Without index and id another name is another call, the same one only after a whole object.
+        (
+            [_piece(name="f", said='{"x":'), _piece(name="g", said="{}")],
+            [("made-0", "f", '{"x":'), ("made-1", "g", "{}")],
+        ),
+        ([_piece(name="f", said="{"), _piece(name="f", said="}")], [("made-0", "f", "{}")]),
+        ([_piece(said="{"), _piece(name="f", said="}")], [("made-0", "f", "{}")]),
+    ],
+)
+def test_which_call_a_piece_belongs_to(pieces: list[Json], wanted: list[tuple[str, str, str]] | None) -> None:
+    found = _calls(*pieces)
+
+    assert found == wanted if wanted is not None else sorted(found) == [("a", "f", "{}"), ("b", "g", "{}")]
+
+
+@pytest.mark.parametrize("identity", ["a", None])
+def test_a_second_name_of_one_call_is_kept_beside(identity: str | None) -> None:
+    pieces = [_piece(0, identity, "f", "{"), _piece(0, identity, "g", "}"), _piece(0, identity, "f", "")]
+
+    seen = openai(*(chunk({"tool_calls": [piece]}) for piece in pieces), chunk(None, "tool_calls"))
+
+    known = identity or "generated-resp-1-0"
+    assert seen.tools == [(known, "f", "{}")]
+    assert seen.beside("raw") == [{"provider": "openai-chat", "toolCallId": known, "toolCall": {"name": "g"}}]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_the_signature_of_a_call_may_come_with_any_of_its_pieces(at: int) -> None:
+    pieces = [_piece(0, "a"), _piece(0, name="f", said="{"), _piece(0, said="}")]
+    pieces[at]["extra_content"] = {"google": {"thought_signature": "S"}}
+
+    seen = openai(*(chunk({"tool_calls": [piece]}) for piece in pieces), chunk(None, "tool_calls"))
+
+    assert (seen.tools, seen.gemini) == ([("a", "f", "{}")], [b'{"thought_signature":"S"}'])
+
+
+def test_the_input_of_a_custom_tool_stays_text_in_every_piece() -> None:
+    first = {"index": 0, "id": "a", "type": "custom", "custom": {"name": "f", "input": ""}}
+    second = {"index": 0, "custom": {"input": 'say "'}}
+    third = {"index": 0, "function": {"arguments": 'hi"'}}
+
+    seen = openai(*(chunk({"tool_calls": [piece]}) for piece in (first, second, third)), chunk(None, "tool_calls"))
+
+    assert seen.tools == [("a", "f", '{"input":"say \\"hi\\""}')]

@@ -30,8 +30,8 @@ class _Seen:
 
     def whole(self, pieces: list[bytes]) -> bool:
         """The pieces are JSON string content. Text after the last bracket makes no object of what was none."""
-        if self._closed is not None or self._read == len(pieces):
-            return self._closed or False
+        if self._closed is not None:
+            return self._closed
         new = pieces[self._read :]
         self._read = len(pieces)
         text: str = self._held + msgspec.json.decode(b'"%s"' % b"".join(new), type=str)
@@ -43,7 +43,7 @@ class _Seen:
                 self._held = mark
             elif mark == '"':
                 self._quoted = not self._quoted
-            elif len(mark) == 1 and not self._quoted:
+            elif not self._quoted:
                 self._depth += 1 if mark in "{[" else -1
                 begun = True
         if begun and self._depth <= 0 and not self._quoted:
@@ -155,4 +155,3 @@ class Tools:
         if tool.custom:
             self._call.tool_arguments(tool.block, '{"input":"')
         tool.id = tool.id or tool.block.id
-        self._by_id.setdefault(tool.id, tool)
