@@ -242,3 +242,41 @@ def test_the_whole_report_is_a_fact_about_the_response() -> None:
     facts = responses(created(), ended(usage=said)).beside("response-metadata")[-1]["providerMetadata"]
 
     assert facts["openai-responses"]["usage"] == said
+
+
+def test_a_failed_state_is_a_failure_under_any_event() -> None:
+    assert responses(created(), event("done", response={**ended()["response"], "status": "failed"})).finish == "error"
+    assert responses(created(), event("done", response={**ended()["response"], "status": "expired"})).finish == "error"
+    assert responses(created(), event("done", response={**ended()["response"], "status": "strange"})).finish == "stop"
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled"])
+def test_what_was_announced_is_kept_whatever_the_end(state: str) -> None:
+    assert responses(created(), added(message("Hello")), ended(state=state)).text == "Hello"
+
+
+def test_more_that_is_said_of_an_incomplete_response_is_a_fact() -> None:
+    details = {"reason": "max_output_tokens", "limit": 5}
+    more = responses(created(), ended(state="incomplete", incomplete_details=details)).beside("response-metadata")[-1]
+    end = ended(state="incomplete", incomplete_details={"reason": "x"})
+    less = responses(created(), end).beside("response-metadata")[-1]
+
+    assert more["providerMetadata"]["openai-responses"]["incomplete_details"] == details
+    assert "incomplete_details" not in less["providerMetadata"]["openai-responses"]
+
+
+def test_an_error_event_of_any_form_is_a_failure() -> None:
+    assert "strange" in responses(created(), 'event: error\ndata: {"strange":1}\n\n').failure
+
+
+def test_a_report_without_a_code_is_kept_as_it_is() -> None:
+    seen = responses(created(), {"error": {"message": "no"}}, {"error": {"message": "never"}})
+
+    assert failure(seen).message == "never"
+    assert [raw["error"] for raw in seen.beside("raw")] == [{"message": "no"}]
+
+
+def test_only_some_reports_of_one_failure_are_kept() -> None:
+    seen = responses(created(), *({"type": "error", "message": f"no {number}"} for number in range(10, 40)))
+
+    assert len(seen.beside("raw")) == 7

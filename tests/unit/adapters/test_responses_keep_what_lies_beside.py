@@ -1,5 +1,6 @@
 """What Responses says beside text and tools: kept, once, and in its place."""
 
+import json
 from typing import Any
 
 import pytest
@@ -176,6 +177,12 @@ def test_unknown_events_are_kept(strange: Json) -> None:
     [
         {"type": "keepalive", "sequence_number": 3},
         {"type": "ping"},
+        event("output_text.delta", delta=None),
+        event("output_text.done", item_id="msg-1", output_index=0),
+        event("output_item.added", item=None),
+        event("output_item.done", item=None),
+        event("content_part.added", item_id="msg-1", output_index=0),
+        event("content_part.done", item_id="msg-1", output_index=0),
         event("web_search_call.searching", item_id="x", output_index=0, sequence_number=1),
         event("mcp_call.in_progress", item_id="x", output_index=0),
         event("code_interpreter_call.interpreting", item_id="x", output_index=0),
@@ -189,6 +196,7 @@ def test_events_that_say_nothing_are_passed_over(silent: Json) -> None:
 @pytest.mark.parametrize("value", ["1", '"x"', "[1]"])
 def test_what_is_no_event_is_kept(value: str) -> None:
     assert len(answered(f"data: {value}\n\n").beside("raw")) == 1
+    assert answered("data: null\n\n").beside("raw") == []
 
 
 def test_what_a_response_says_of_itself_is_kept_and_what_it_repeats_is_not() -> None:
@@ -269,3 +277,34 @@ def test_a_message_without_an_id_keeps_its_phase() -> None:
 
 def test_what_is_null_is_not_kept() -> None:
     assert answered(done(message("Hello", phase=None))).beside("raw") == []
+
+
+def test_a_delta_of_unusual_shape_keeps_its_log_probabilities() -> None:
+    seen = answered(text("Hi", logprobs=[{"token": "Hi"}], strange=1))
+
+    assert [raw["logprobs"] for raw in seen.beside("raw") if "logprobs" in raw] == [[{"token": "Hi"}]]
+
+
+def test_the_facts_are_the_responses_own_and_no_more() -> None:
+    end = {**ended(background=False), "sequence_number": 9}
+
+    assert facts(created(), end) == {"background": False, "usage": end["response"]["usage"]}
+
+
+def test_a_response_that_was_not_streamed_has_the_same_facts() -> None:
+    whole: Json = {**ended(background=False, tools=[{"type": "function"}])["response"], "created_at": 1700000000}
+    first, last = responses(json.dumps(whole)).beside("response-metadata")
+
+    assert (first["id"], first["modelId"]) == ("resp-1", "m")
+    assert last["providerMetadata"]["openai-responses"] == {"background": False, "usage": whole["usage"]}
+
+
+def test_a_response_without_an_id_has_its_model_as_a_fact() -> None:
+    seen = responses(created(id=""), event("in_progress", response={"id": "", "model": "m"}), ended(id=""))
+
+    [said] = seen.beside("response-metadata")
+    assert said["providerMetadata"]["openai-responses"]["model"] == "m"
+
+
+def test_counts_that_are_null_are_no_fact() -> None:
+    assert "usage" not in facts(created(), text("x"), ended(state="failed", usage=None, background=False))

@@ -224,3 +224,27 @@ def test_what_is_encrypted_is_not_put_into_the_block_of_another_item() -> None:
     )  # fmt: skip
 
     assert [(block.text, block.redacted or "") for block in seen.thinking] == [("a", ""), ("b", ""), ("", "1")]
+
+
+def test_parts_are_those_of_reasoning_by_the_name_of_the_event() -> None:
+    part = {"type": "text", "text": "hm"}
+
+    assert answered(event("reasoning_part.done", part=part, item_id="rs-1", output_index=0)).reasoning == "hm"
+
+
+def test_a_part_named_like_an_answers_belongs_to_the_item_with_its_id() -> None:
+    part = {"type": "output_text", "text": "Hello"}
+    own = event("content_part.done", part=part, item_id="rs-1", output_index=0, content_index=0)
+    others = event("content_part.done", part=part, item_id="msg-9", output_index=0, content_index=0)
+
+    assert answered(added(reasoning()), own).reasoning == "Hello"
+    assert answered(added(reasoning()), others).text == "Hello"
+
+
+def test_a_part_belongs_to_the_message_if_neither_has_an_id() -> None:
+    part = {"type": "output_text", "text": "Hello"}
+    seen = answered(
+        added(reasoning(id="")), text("Hello", item_id=None), event("content_part.done", part=part, output_index=0)
+    )
+
+    assert (seen.text, seen.reasoning) == ("Hello", "")

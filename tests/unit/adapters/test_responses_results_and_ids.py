@@ -39,6 +39,8 @@ def results(seen: Seen) -> list[tuple[str, Any, Any]]:
         (call("file_search_call", queries=[], results=[{"text": "x"}]), [{"text": "x"}], None),
         (call("web_search_call", action={"type": "search", "sources": [{"url": "u"}]}), [{"url": "u"}], None),
         (call("web_search_call", status="failed"), {"status": "failed"}, True),
+        (call("strange_call", result="x"), "x", None),
+        (call("image_generation_call", result="eA==", error="no"), {"status": "completed", "error": "no"}, True),
         (call("strange_call", output="x", results=["y"]), {"output": "x", "results": ["y"]}, None),
     ],
 )  # fmt: skip
@@ -65,7 +67,7 @@ def test_an_item_answers_a_call_by_its_id() -> None:
     )  # fmt: skip
 
     assert results(seen) == [("sh", [{"stdout": "x"}], None)]
-    assert not any("outputDeltas" in raw for raw in seen.beside("raw"))
+    assert [raw["item"] for raw in seen.beside("raw")] == [{"environment": HOSTED}]
 
 
 def test_an_answer_that_is_cut_off_is_kept_as_far_as_it_came() -> None:
@@ -174,10 +176,13 @@ def test_an_image_has_the_type_that_is_said_or_seen(item: Json, media_type: str)
     assert image.data
 
 
-def test_an_image_may_be_a_url() -> None:
-    [image] = images(call("image_generation_call", result="https://example.org/a.png"))
+@pytest.mark.parametrize(
+    "url", ["https://example.org/a.png", "data:image/svg+xml,%3Csvg/%3E", "http://example.org/;base64,"]
+)
+def test_an_image_may_be_a_url(url: str) -> None:
+    [image] = images(call("image_generation_call", result=url))
 
-    assert image.url == "https://example.org/a.png"
+    assert image.url == url
 
 
 def test_a_generated_image_is_a_block_and_what_is_said_of_it_the_result() -> None:
@@ -240,8 +245,9 @@ def test_many_pieces_of_an_answer_do_not_wait() -> None:
     ]
     kept = [raw for raw in responses(created(), *pieces).beside("raw") if "outputDeltas" in raw]
 
-    assert sum(len(raw["outputDeltas"]) for raw in kept) == 3
-    assert len(kept) == 2
+    assert [len(raw["outputDeltas"]) for raw in kept] == [2, 1]
+    assert not any("toolCallId" in raw for raw in kept)
+    assert answered(*pieces).beside("raw") == responses(created(), *pieces).beside("raw") == kept
 
 
 def test_an_answer_that_was_announced_only_is_one_if_the_response_ends_well() -> None:
@@ -261,3 +267,54 @@ def test_what_else_an_answer_says_is_kept() -> None:
 
 def test_a_call_that_its_program_calls_directly_says_nothing_of_it() -> None:
     assert answered(done(function("{}", caller={"type": "direct"}))).beside("raw") == []
+
+
+def test_an_answer_under_another_id_is_the_same_if_its_call_is() -> None:
+    out = {"type": "shell_call_output", "id": "o", "call_id": "sh", "output": [{"stdout": "x"}]}
+    same = responses(created(), done(out), ended({**out, "id": "p"}))
+    other = responses(created(), done(out), ended({**out, "id": "p", "call_id": "other"}))
+    other_type = responses(created(), done(out), ended({**out, "id": "p", "type": "strange_output"}))
+
+    assert (results(same), same.beside("raw")) == ([("sh", [{"stdout": "x"}], None)], [])
+    assert [one.tool_call_id for one in other.results] == ["sh", "other"]
+    assert len(other_type.beside("raw")) == 1
+
+
+def test_an_answer_may_name_its_call_only_when_it_begins() -> None:
+    out = {"type": "tool_search_output", "id": "o", "tools": [{"name": "t"}]}
+
+    assert results(answered(added({**out, "call_id": "c", "tools": []}), done(out))) == [("c", [{"name": "t"}], None)]
+
+
+@pytest.mark.parametrize(
+    ("members", "content"),
+    [
+        ({"output": None, "result": "x"}, "x"),
+        ({"output": []}, []),
+        ({"note": "n"}, {"note": "n"}),
+    ],
+)
+def test_what_an_answer_says_is_wherever_it_says_it(members: Json, content: Any) -> None:
+    out = {"type": "strange_output", "id": "o", "call_id": "c", "status": "completed", **members}
+
+    assert results(answered(done(out))) == [("c", content, None)]
+
+
+@pytest.mark.parametrize("kind", [{"type": "strange", "call_id": "c"}, {"type": "strange_output"}])
+def test_what_may_be_no_answer_is_kept_as_it_is(kind: Json) -> None:
+    item = {**kind, "id": "o", "output": "x"}
+
+    assert [raw["item"] for raw in answered(done(item)).beside("raw")] == [item]
+
+
+def test_the_last_form_of_an_answer_that_is_cut_off_is_kept() -> None:
+    whole = event("shell_call_output_content.done", output=[{"stdout": "x"}], item_id="o", output_index=1)
+
+    [kept] = responses(created(), whole).beside("raw")
+    assert kept["outputDeltas"][0]["output"] == [{"stdout": "x"}]
+
+
+def test_a_partial_image_of_no_call_is_kept() -> None:
+    partial = event("image_generation_call.partial_image", partial_image_b64="abc", item_id="it-1", output_index=0)
+
+    assert [raw.get("toolCallId") for raw in answered(partial).beside("raw")] == [None]

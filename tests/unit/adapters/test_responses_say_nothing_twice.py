@@ -312,19 +312,13 @@ def test_a_text_that_is_whole_is_closed_at_once(last: Json) -> None:
 
 
 def test_nothing_is_said_that_is_empty() -> None:
-    body = sse(
-        created(),
-        added(message()),
-        part_added(),
-        text("Hi"),
-        text_done("Hi"),
-        done(message("Hi")),
-        ended(message("Hi")),
-    )
+    whole = message("Hi")
+    deltas = [text("H"), text(""), text("i")]
+    body = sse(created(), added(message()), part_added(), *deltas, text_done("Hi"), done(whole), ended(whole))
 
-    deltas = [chunk for _, chunk in run(adapter("openai-responses"), body) if b"text-delta" in chunk]
+    written = [chunk for _, chunk in run(adapter("openai-responses"), body) if b"text-delta" in chunk]
 
-    assert len(deltas) == 1
+    assert len(written) == 2
 
 
 def test_a_text_is_not_remembered_by_keeping_it() -> None:
@@ -404,3 +398,9 @@ def test_so_many_citations_are_remembered() -> None:
         stage.cite(msgspec.Raw(b'{"type":"file_citation","index":%d}' % number))
 
     assert len(call.take()) == 2
+
+
+def test_only_the_end_of_a_part_contradicts_the_deltas() -> None:
+    seen = answered(added(message()), text("Hello"), part_done("Goodbye"))
+
+    assert [raw["event"]["part"]["text"] for raw in seen.beside("raw")] == ["Goodbye"]

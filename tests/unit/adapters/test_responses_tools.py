@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from conformance.recorded import decode_raw
+from runwire.adapters import adapter
+from runwire_schemas.raw import ToolCallDelta
 from unit.adapters.responding import (
     HOSTED,
     added,
@@ -19,7 +22,7 @@ from unit.adapters.responding import (
     responses,
     shell,
 )
-from unit.adapters.saying import Json
+from unit.adapters.saying import Json, run, sse
 
 
 def deltas(kind: str, *pieces: str, **where: Any) -> list[Json]:
@@ -148,6 +151,24 @@ def test_code_that_never_ends_is_closed_if_the_response_ends_well() -> None:
     )
 
 
+def typed(*events: Json) -> str:
+    """The arguments that came, whether or not their call was closed."""
+    body = sse(created(), *events, done=False)
+    chunks = [decode_raw(chunk) for kind, chunk in run(adapter("openai-responses"), body) if kind == "provider"]
+    return "".join(chunk.arguments_delta for chunk in chunks if isinstance(chunk, ToolCallDelta))
+
+
+def test_what_came_of_arguments_is_kept_as_it_came_if_the_response_is_cut_off() -> None:
+    code = call("code_interpreter_call", container_id="c", code="")
+    search = call("web_search_call", action={"query": "q"})
+    pieces = deltas("function_call_arguments", '{"query"', ':"x')
+
+    assert typed(added(code), *deltas("code_interpreter_call_code", "1 +")) == '{"container_id":"c","code":"1 +'
+    assert typed(added(search), *pieces) == '{"query":"x'
+    assert typed(added(search)) == '{"action":{"query":"q"}}'
+    assert typed(added(function('{"a":1}'))) == '{"a":1}'
+
+
 def test_code_that_is_cut_off_stays_open() -> None:
     seen = responses(
         created(), added(call("code_interpreter_call", code="")), *deltas("code_interpreter_call_code", "1 +")
@@ -223,13 +244,14 @@ def test_commands_of_a_shell_come_one_after_the_other() -> None:
     seen = answered(
         added(shell(environment=HOSTED)), *deltas("shell_call_command", "ls", " -a", command_index=0),
         event("shell_call_command.added", command="", command_index=1, output_index=0),
-        *deltas("shell_call_command", 'echo "x"', command_index=1),
+        *deltas("shell_call_command", "echo", ' "x"', command_index=1),
         event("shell_call_command.done", command='echo "x"', command_index=1, output_index=0),
         done(shell("ls -a", 'echo "x"', "pwd", environment=HOSTED)),
     )  # fmt: skip
 
     assert json.loads(seen.tools[0].arguments) == {"action": {"commands": ["ls -a", 'echo "x"', "pwd"]}}
     assert seen.executed == {"sh"}
+    assert [raw["item"] for raw in seen.beside("raw")] == [{"environment": HOSTED}]
 
 
 def test_a_command_out_of_its_turn_is_kept_beside() -> None:
@@ -281,6 +303,8 @@ def test_whose_a_shell_is_may_be_known_late() -> None:
         (call("x_search_call", name="x_search", arguments='{"query":"q"}'), "x_search", {"query": "q"}),
         (call("custom_tool_call", name="x_user_search", input="q", call_id="it-1"), "x_user_search", {"input": "q"}),
         (call("strange_call"), "strange", {}),
+        (call("web_search_call", action={"type": None}), "web_search", {}),
+        (call("custom_tool_call", name="view_image", arguments='{"a":1}', call_id="it-1"), "view_image", {"a": 1}),
     ],
 )  # fmt: skip
 def test_the_provider_runs_its_own_tools(item: Json, name: str, given: Json) -> None:
@@ -330,3 +354,52 @@ def test_a_call_that_was_announced_only_stays_open_if_the_response_does_not() ->
 
     assert seen.tools == []
     assert [raw["item"] for raw in seen.beside("raw")] == [{"server_label": "s"}]
+
+
+def test_what_ends_a_text_says_what_was_left_out_though_its_item_never_ends() -> None:
+    last = event("code_interpreter_call_code.done", code="1 + 1", item_id="it-1", output_index=0)
+    first = added(call("code_interpreter_call", code=""))
+
+    assert answered(first, *deltas("code_interpreter_call_code", "1 "), last).tools[0].arguments == '{"code":"1 + 1"}'
+    assert answered(first, last).tools[0].arguments == '{"code":"1 + 1"}'
+
+
+def test_what_ends_a_text_and_contradicts_it_is_kept_beside() -> None:
+    last = event("function_call_arguments.done", arguments='{"a":2}', item_id="fc-1", output_index=0)
+    seen = answered(added(function()), arguments('{"a":1}'), last)
+
+    assert seen.tools == [("call-a", "f", '{"a":1}')]
+    assert [raw["event"]["arguments"] for raw in seen.beside("raw")] == ['{"a":2}']
+
+
+@pytest.mark.parametrize("code", ["2", 2])
+def test_code_that_contradicts_its_deltas_is_kept_beside(code: Any) -> None:
+    item = call("code_interpreter_call", container_id="c", code="")
+    seen = answered(added(item), *deltas("code_interpreter_call_code", "1"), done({**item, "code": code}))
+
+    assert json.loads(seen.tools[0].arguments) == {"container_id": "c", "code": "1"}
+    assert [raw["item"]["code"] for raw in seen.beside("raw")] == [code]
+
+
+def test_code_that_the_finished_item_leaves_out_is_that_of_the_deltas() -> None:
+    item = call("code_interpreter_call", container_id="c")
+    seen = answered(added(item), *deltas("code_interpreter_call_code", "1"), done(item))
+
+    assert json.loads(seen.tools[0].arguments) == {"container_id": "c", "code": "1"}
+    assert seen.beside("raw") == []
+
+
+def test_input_that_came_as_text_and_ends_as_arguments_is_kept_beside() -> None:
+    item = {"type": "custom_tool_call", "id": "it-1", "call_id": "c", "name": "say", "arguments": '{"x":1}'}
+    seen = answered(added({**item, "arguments": ""}), *deltas("custom_tool_call_input", "hi"), done(item))
+
+    assert json.loads(seen.tools[0].arguments) == {"input": "hi"}
+    assert [raw["item"]["arguments"] for raw in seen.beside("raw")] == ['{"x":1}']
+
+
+def test_arguments_that_only_the_announcement_has_are_the_calls() -> None:
+    custom = {"type": "custom_tool_call", "id": "it-1", "call_id": "c", "name": "say", "arguments": '{"x":1}'}
+
+    assert answered(added(function('{"a":1}')), done(function())).tools[0].arguments == '{"a":1}'
+    assert answered(added(custom), *deltas("custom_tool_call_input", "hi")).tools[0].arguments == '{"input":"hi"}'
+    assert answered(added(custom)).tools[0].arguments == '{"x":1}'

@@ -49,7 +49,7 @@ _XAI: Final = frozenset(
     {"x_user_search", "x_keyword_search", "x_semantic_search", "x_thread_fetch", "view_image", "view_x_video"}
 )
 # Where the results of an executed call are, and where those of an item that answers one.
-_RESULTS: Final = ("output", "outputs", "results", "result", "sources")
+_RESULTS: Final = ("output", "outputs", "results", "result", "sources", "tools")
 _COMMON: Final = frozenset({"type", "id", "call_id", "status", "name", "arguments", "error"})
 _DIRECT: Final = b'{"type":"direct"}'
 
@@ -107,10 +107,8 @@ def result_of(kind: str, members: Members) -> tuple[bytes, bool | None] | None:
     """What the provider's own call gave, and whether that is an error; None if the item does not say."""
     found = {name: members[name] for name in (*_RESULTS, "error") if present(members.get(name))}
     inner = fields_of(members.get("action", NULL)) or {}
-    if kind == "web_search_call" and present(inner.get("sources")):
+    if present(inner.get("sources")):
         found["sources"] = inner["sources"]
-    if kind == "mcp_list_tools" and present(members.get("tools")):
-        found["tools"] = members["tools"]
     if kind == "image_generation_call" and found.pop("result", None) is not None:
         # The image itself is a block of its own.
         found |= rest_of(members, _IMAGE_READ)
@@ -124,7 +122,7 @@ def result_of(kind: str, members: Members) -> tuple[bytes, bool | None] | None:
 
 def answer_of(members: Members) -> bytes:
     """What an item says that answers a call."""
-    holds = [members[name] for name in (*_RESULTS, "tools") if name in members]
+    holds = [members[name] for name in _RESULTS if name in members]
     found = next((raw for raw in holds if present(raw)), holds[0] if holds else None)
     return compact(found) if found is not None else object_of(rest_of(members, _ANSWER_READ))
 
@@ -141,7 +139,7 @@ def beside(kind: str, members: Members, *, executed: bool) -> Members:
 
 def answer_beside(members: Members) -> Members:
     """The same for an item that answers a call."""
-    return rest_of(members, _ANSWER_READ | {*_RESULTS, "tools", "execution"})
+    return rest_of(members, _ANSWER_READ | {*_RESULTS, "execution"})
 
 
 def _said(raw: msgspec.Raw) -> msgspec.Raw:
@@ -163,7 +161,6 @@ _IMAGE_READ: Final = frozenset({"type", "id", "result", "error", "action", "prom
 # Members that say nothing new, or are part of a result.
 _ALSO_READ: Final[dict[str, frozenset[str]]] = {
     "tool_search_call": frozenset({"execution"}),
-    "mcp_list_tools": frozenset({"tools"}),
     "image_generation_call": _ABOUT_IMAGE,
 }
 _ANSWER_READ: Final = frozenset({"type", "id", "call_id", "status"})

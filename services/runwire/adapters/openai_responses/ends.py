@@ -81,7 +81,7 @@ class Ends:
         usage = response.get("usage", NULL)
         if present(usage):
             self._call.remember("usage", compact(usage))
-            self._call.usage = usage_in(usage) or self._call.usage
+            self._call.usage = usage_in(usage)
         self._items.finished(items_of(response.get("output", NULL)))
         if present(response.get("error")):
             self._fails(failure_of(response["error"]), response["error"])
@@ -96,8 +96,7 @@ class Ends:
 
     def error(self, top: Members, data: bytes) -> None:
         """An error event, nested or flat. The call fails when nothing more comes: `response.failed` may say more."""
-        error = top.get("error", NULL)
-        self._fails(failure_in(top) or failure_of(data), error if present(error) else NULL)
+        self._fails(failure_in(top) or failure_of(data), top.get("error", NULL))
 
     def fail(self) -> None:
         """The failed end, with the report that says most; others that differ are kept beside it."""
@@ -120,7 +119,7 @@ class Ends:
     def _finish(self, state: str, details: Members) -> None:
         self._items.close(ended=True)
         word = text_of(details.get("reason")) or state
-        if present(details.get("reason")) and len(details) > 1:
+        if details.keys() > {"reason"}:
             self._call.remember("incomplete_details", object_of(details))
         as_usual: StopKind = "tool_calls" if self._items.for_client else "stop"
         self._call.finish(INCOMPLETE.get(word, as_usual), word)
@@ -143,7 +142,7 @@ def _weight(failure: Failure) -> tuple[bool, int]:
 
 def _said(failure: Failure) -> dict[str, str]:
     """What a failure says, as JSON can hold it."""
-    words = {"message": failure.message, "code": failure.code or ""}
+    words = {"message": failure.message, **({"code": failure.code} if failure.code else {})}
     whole = {name: word.encode("utf-16-le", "surrogatepass") for name, word in words.items()}
     return {name: word.decode("utf-16-le", "replace") for name, word in whole.items()}
 

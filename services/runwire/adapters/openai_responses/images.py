@@ -23,7 +23,7 @@ def image(stage: Stage, members: Members) -> bool:
     head, found, base64 = data.partition(";base64,")
     if found and head.startswith("data:"):
         stage.call.image(head.removeprefix("data:"), "data", base64)
-    elif data.startswith(("http://", "https://")):
+    elif data.startswith(("http://", "https://", "data:")):
         stage.call.image("image/*", "url", data)
     else:
         stage.call.image(_media_type(members, data), "data", data)

@@ -134,8 +134,8 @@ class Items:
             return named
         free = [item for item in self._all if isinstance(item, _MAKE[family]) and not item.matched]
         found = next((item for item in free[:_COMPARED] if item.agrees(members)), None)
-        # A call that is another one is not a contradiction of the one at its place.
-        here = None if family == "tool" else self._at.get((family, place))
+        # Another call, or the answer to another one, does not contradict the one at its place.
+        here = self._at.get((family, place)) if family in _PROSE else None
         return here if found is None and here in free else found
 
 

@@ -39,8 +39,6 @@ class Output(Item):
         return call_id == self._call_id and text_of(members.get("type")) == self.kind
 
     def whole(self, members: Members) -> None:
-        self._known = {}
-        self._waiting.clear()
         self._call_id = text_of(members.get("call_id")) or self._call_id
         said = answer_of(members)
         if said == self._said:
@@ -58,8 +56,6 @@ class Output(Item):
             self.stage.call.beside("raw", {"toolCallId": quote(identity), "item": object_of(rest)})
 
     def close(self, *, ended: bool) -> None:
-        if self.done:
-            return
         if self._waiting:
             self._spill()
         if self._known and ended:
@@ -80,7 +76,6 @@ class Other(Item):
     def __init__(self, stage: Stage, kind: str, identity: str, index: int | None) -> None:
         super().__init__(stage, kind, identity, index)
         self._known: Members = {}
-        self._said = False
 
     def begin(self, members: Members) -> None:
         self._known = members
@@ -89,17 +84,15 @@ class Other(Item):
         return text_of(members.get("type")) == self.kind
 
     def whole(self, members: Members) -> None:
-        self._known = {}
-        if not self._said:
-            self._said = True
+        # What is encrypted is so anew in every event: the first whole item counts.
+        if not self.done:
             self.stage.once("item", object_of(members))
 
     def close(self, *, ended: bool) -> None:
         del ended
-        if self._known:
-            self.whole(self._known)
+        self.whole(self._known)
 
 
 def _call_of(kind: str) -> str:
     """The type of the call that an output of this type answers."""
-    return "program" if kind == "program_output" else kind.removesuffix("_output").removesuffix("_call") + "_call"
+    return kind.removesuffix("_output").removesuffix("_call") + "_call"

@@ -180,11 +180,11 @@ class OpenAIResponses(WireAdapter):
     def _part_done(self, top: Members, data: bytes) -> None:
         part = fields_of(top.get("part", NULL)) or {}
         item = self._holder(top, part)
-        agreed = True
-        if isinstance(item, Reasoning):
-            agreed = item.part_done(_summarizes(top, part), _place(top), part)
-        elif isinstance(item, Message):
-            agreed = item.part_done(_place(top), part)
+        agreed = (
+            item.part_done(_summarizes(top, part), _place(top), part)
+            if isinstance(item, Reasoning)
+            else item is None or item.part_done(_place(top), part)
+        )
         if not agreed:
             text = text_of(part.get("text")) or text_of(part.get("refusal")) or ""
             self._stage.once("event", compact(data), text.encode(errors="replace"))
@@ -213,7 +213,7 @@ class OpenAIResponses(WireAdapter):
     def _output_delta(self, top: Members, data: bytes) -> None:
         index, identity = _where(top)
         item = self._items.reach("output", "shell_call_output", index, identity)
-        if isinstance(item, Output) and not item.done:
+        if isinstance(item, Output):
             item.more(msgspec.Raw(compact(data)))
 
     def _output_done(self, top: Members, data: bytes) -> None:

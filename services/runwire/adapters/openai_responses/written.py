@@ -38,15 +38,14 @@ class Written:
     def more(self, index: int, text: str) -> bool:
         """A delta. False if it belongs to no place that can still be written."""
         if not self._text:
-            promise, self._promise = self._promise, ""
-            if promise and not promise.startswith(text):
-                self._json(promise)
+            if not self._promise.startswith(text):
+                self._json(self._promise)
             self._json(text)
             return True
-        if self._list and index not in (self._at, self._at + 1):
+        if index not in (self._at, self._at + 1):
             return False
         self._begin()
-        if self._list and index > self._at:
+        if index > self._at:
             self._at = index
             text = _NEXT + text
         self._plain(text)
@@ -63,8 +62,7 @@ class Written:
         if added and self._text:
             self._begin()
             self._plain(added)
-        elif added:
-            self._promise = ""
+        else:
             self._json(added)
         return True
 
@@ -77,18 +75,16 @@ class Written:
             return True
         text = arguments if isinstance(arguments, str) else object_of(arguments).decode()
         added = self._said.rest(text)
-        self._promise = ""
-        if added:
-            self._json(added)
+        self._json(added or "")
         return added is not None
 
     def keep(self) -> None:
         """Nothing more comes: what was known at first is all there is."""
-        promise, self._promise = self._promise, ""
         if self._begun is None and self._said.empty:
-            self._json(promise or (object_of(self._known).decode() if self._known else ""))
+            self._json(self._promise or (object_of(self._known).decode() if self._known else ""))
 
     def _json(self, text: str) -> None:
+        self._promise = ""
         if text:
             self._said.add(text)
             self._call.tool_arguments(self.block, text)
@@ -123,8 +119,8 @@ class Written:
         if self._text in members:
             raw = members[self._text]
             text = _NEXT.join(text_of(item) or "" for item in items_of(raw)) if self._list else text_of(raw)
-            added = None if text is None else self._said.rest(text)
-            agreed = agreed and added is not None
+            added = self._said.rest(text or "")
+            agreed = added is not None
             if added:
                 self._plain(added)
         agreed = agreed and all(members.get(name, NULL) == raw for name, raw in self._known.items() if name in members)
