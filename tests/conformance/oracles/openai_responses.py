@@ -20,7 +20,7 @@ def reads(body: bytes) -> Expected:
     with answering(body) as http, quiet():
         client = openai.OpenAI(api_key="none", base_url="http://provider.invalid/v1", http_client=http, max_retries=0)
         try:
-            # The typed accumulator wants `response.created` first and ids that stay: see differences.
+            # Its stream helper keeps the same response, and raises where ids change or `response.created` is missing.
             received.extend(client.responses.create(model="m", input="", stream=True))
         except openai.APIError as error:
             raised = f"error: {error.message}"
@@ -42,14 +42,6 @@ def reads(body: bytes) -> Expected:
     )
 
 
-def accumulated(body: bytes) -> Any:
-    """What `responses.stream` puts together, its own accumulator. Raises what it raises."""
-    with answering(body) as http, quiet():
-        client = openai.OpenAI(api_key="none", base_url="http://provider.invalid/v1", http_client=http, max_retries=0)
-        with client.responses.stream(model="m", input="") as stream:
-            return stream.get_final_response()
-
-
 def events(body: bytes) -> list[object]:
     """What `responses.create(stream=True)` hands out."""
     with answering(body) as http, quiet():
@@ -58,8 +50,12 @@ def events(body: bytes) -> list[object]:
 
 
 def _texts(output: list[Any]) -> list[str]:
-    parts: list[Any] = [part for item in output if item.type == "message" for part in item.content]
-    return [part.refusal if part.type == "refusal" else part.text for part in parts]
+    return [_text(part) for item in output if item.type == "message" for part in item.content]
+
+
+def _text(part: Any) -> str:
+    text: str = part.refusal if part.type == "refusal" else part.text
+    return text
 
 
 def _thoughts(output: list[Any]) -> list[str]:

@@ -286,7 +286,7 @@ def test_a_delta_of_unusual_shape_keeps_its_log_probabilities() -> None:
 
 
 def test_the_facts_are_the_responses_own_and_no_more() -> None:
-    end = {**ended(background=False), "sequence_number": 9}
+    end: Json = {**ended(background=False), "sequence_number": 9}
 
     assert facts(created(), end) == {"background": False, "usage": end["response"]["usage"]}
 
