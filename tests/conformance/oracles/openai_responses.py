@@ -60,7 +60,8 @@ def _text(part: Any) -> str:
 
 def _thoughts(output: list[Any]) -> list[str]:
     items = [item for item in output if item.type == "reasoning"]
-    return [part.text for item in items for part in [*(item.summary or []), *(item.content or [])]]
+    parts: list[list[Any]] = [[*(item.summary or ()), *(item.content or ())] for item in items]
+    return [part.text for some in parts for part in some]
 
 
 def _finish(event: Any, *, client_run: bool) -> str | None:
