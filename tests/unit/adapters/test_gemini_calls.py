@@ -263,7 +263,8 @@ def test_a_piece_that_has_no_place_makes_no_arguments(written: str, pieces: list
 
 def test_a_piece_that_says_nothing_or_nowhere_is_kept_beside() -> None:
     listed = {"stringValue": None, "numberValue": None, "boolValue": None, "nullValue": None}
-    odd = [
+    odd: list[Any] = [
+        7,
         piece("$.a"),
         piece("$.a", **listed),
         piece("$.a..b", numberValue=1),

@@ -108,7 +108,10 @@ def test_a_body_without_a_reason_was_cut_off() -> None:
 def test_done_ends_what_has_a_reason() -> None:
     assert gemini(event(text("a")), "data: [DONE]\n\n", event(text("b"))).text == "ab"
     assert gemini(end(), "data: [DONE]\n\n", event(text("late")), last=end()).text == ""
-    assert _ended({"promptFeedback": {"blockReason": "SAFETY"}}, "data: [DONE]\n\n").finish == "content_filter"
+    blocked = _ended(
+        {"promptFeedback": {"blockReason": "SAFETY"}}, "data: [DONE]\n\n", event(text("late"), finish="STOP")
+    )
+    assert (blocked.text, blocked.finish) == ("", "content_filter")
 
 
 @pytest.mark.parametrize("reason", ["SAFETY", "OTHER", "JAILBREAK", 1])
@@ -272,11 +275,12 @@ def test_a_candidate_without_an_index_is_the_first() -> None:
     assert (seen.finish, seen.failure) == ("error", "the response has no choice 1")
 
 
-def test_every_candidate_may_have_a_call_of_its_own() -> None:
+@pytest.mark.parametrize("more", [{}, {"odd": 1}])
+def test_every_candidate_may_have_a_call_of_its_own(more: Json) -> None:
     several = choices("gemini")
     whole = end()
     whole["candidates"] = [
-        {"index": index, "content": {"parts": [text(str(index))]}, "finishReason": "STOP", "odd": 1} for index in (0, 1)
+        {"index": index, "content": {"parts": [text(str(index))]}, "finishReason": "STOP", **more} for index in (0, 1)
     ]
 
     chosen = several.feed(body(whole)) + several.close()

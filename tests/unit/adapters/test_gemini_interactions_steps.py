@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.recorded import Seen, judge
 from runwire.adapters import adapter
+from runwire.adapters.gemini_interactions.steps import Steps
+from runwire.adapters.writing.call import Call
 from runwire_schemas.raw import ThinkingBlock
 from unit.adapters.generating import (
     FUNCTION,
@@ -213,6 +216,20 @@ def test_steps_and_deltas_that_are_not_known_are_kept_whole() -> None:
 
 def test_a_delta_without_a_type_is_told_by_its_text() -> None:
     assert interaction(*step(0, OUTPUT, {"text": "a"})).text == "a"
+
+
+def test_a_call_without_its_start_is_a_call() -> None:
+    call = {"type": "google_search_call", "id": "x", "arguments": {"a": 1}}
+
+    assert interaction(*step(5, OUTPUT, call)[1:2]).tools == [("x", "google_search", '{"a":1}')]
+
+
+def test_types_of_steps_that_are_counted_are_bounded() -> None:
+    steps = Steps(Call("gemini-interactions"))
+    for n in range(100):
+        steps.start(n, {"type": msgspec.Raw(b'"kind%d"' % n)})
+
+    assert len(steps.seen) == 64
 
 
 def test_a_signature_without_its_start_is_of_a_thought() -> None:

@@ -37,6 +37,7 @@ def test_text_and_thoughts_are_blocks_of_their_own() -> None:
 def test_an_empty_part_says_nothing() -> None:
     assert parts(text("a"), text(""), thought(""), text("b")).kinds == ["text"]
     assert (parts(text("")).kinds, parts({}).kinds, raws(parts({}))) == ([], [], [])
+    assert gemini(event(thought(""), text(""), candidate={"odd": 1})).kinds == []
 
 
 def test_content_may_be_missing_or_have_no_parts() -> None:
@@ -123,6 +124,7 @@ def test_a_part_of_several_kinds_is_taken_apart() -> None:
 
     assert (seen.text, [tool[1:] for tool in seen.tools]) == ("a", [("f", '{"n":1}')])
     assert _noted({"text": "a", **call("f"), "thoughtSignature": "S"}) == [("", {"thoughtSignature": "S"})]
+    assert raws(parts(call("f") | {"thoughtSignature": "S"})) == []
 
 
 def test_a_call_in_a_thought_is_a_call() -> None:
@@ -228,7 +230,8 @@ def test_code_whose_result_is_not_shown_gets_none() -> None:
     for said in (text("It is 1."), text("It is 1.", thoughtSignature="S")):
         seen = parts(CODE, said, CODE, RESULT)
         assert [result.tool_call_id for result in seen.results] == ["generated-r1-2"]
-    assert [result.tool_call_id for result in parts(CODE, thought("hm"), RESULT).results] == ["generated-r1-0"]
+    for said in (thought("hm"), text("", thoughtSignature="S")):
+        assert [result.tool_call_id for result in parts(CODE, said, RESULT).results] == ["generated-r1-0"]
 
 
 def test_an_id_goes_before_the_order() -> None:

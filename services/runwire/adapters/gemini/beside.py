@@ -108,7 +108,7 @@ def _goes_on(name: str, before: bytes, after: bytes) -> bool:
 def _extends(before: bytes, after: bytes) -> bool:
     if before == after:
         return True
-    if not (before.startswith(b"[") and after.startswith(b"[")):
+    if not before.startswith(b"["):
         return False
     old, new = ([bytes(item) for item in items_of(raw)] for raw in (before, after))
     return new[: len(old)] == old
